@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::{InstancePre, Linker, ResourceTableError};
 use wasmtime::{Store, Trap, UpdateDeadline};
@@ -12,7 +13,7 @@ use super::compiler::Compiler;
 use super::engine_config::config;
 use super::errors::{CallErrorKind, EngineError};
 use super::hook::Hook;
-use super::hook_table::{Calling, Guest, WrongType};
+use super::hook_table::{Calling, Ended, Guest, WrongType};
 use super::limits::{DeadlineExceeded, Limits, MemoryExceeded};
 use super::message::message;
 use super::package_versions;
@@ -129,7 +130,7 @@ impl Engine {
         })
     }
 
-    /// Makes one call on a fresh instance, within `limits`. The slot is held until the instance is dropped.
+    /// Makes one call on a fresh instance, within `limits`. It goes on in the background once it has computed for long.
     pub(super) async fn call<T: Send + 'static>(
         &self,
         component: &InstancePre<CallState>,
@@ -138,8 +139,33 @@ impl Engine {
         pace: &Pace,
         call: Calling<T>,
     ) -> Result<T, CallErrorKind> {
-        let (slot, component, engine) = (self.slot().await?, component.clone(), self.wasm.clone());
-        let turn = Turn::default();
+        let call = self.on_fresh_instance(component.clone(), state, limits, call).await?;
+        in_time(&limits, self.background.call(call, pace)).await
+    }
+
+    /// Makes one call that borrows something, on a fresh instance, within `limits`.
+    pub(super) async fn call_here<'a, T: Send + 'a>(
+        &self,
+        component: &InstancePre<CallState>,
+        state: CallState,
+        limits: Limits,
+        call: impl FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
+    ) -> Result<T, CallErrorKind> {
+        in_time(&limits, self.on_fresh_instance(component.clone(), state, limits, call).await?).await
+    }
+
+    /// The call, as soon as there is a slot, which is held until the instance is dropped.
+    async fn on_fresh_instance<'a, T: Send + 'a, F>(
+        &self,
+        component: InstancePre<CallState>,
+        state: CallState,
+        limits: Limits,
+        call: F,
+    ) -> Result<InTurns<impl Future<Output = Result<T, CallErrorKind>> + Send + use<'a, T, F>>, CallErrorKind>
+    where
+        F: FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
+    {
+        let (slot, engine, turn) = (self.slot().await?, self.wasm.clone(), Turn::default());
         let this_turn = turn.clone();
         let run = async move {
             let _slot = slot;
@@ -148,14 +174,9 @@ impl Engine {
                 Ok(instance) => call(Guest { store, instance }).await,
                 Err(error) => (store, Err(error)),
             };
-            answer.map_err(|error| classify(&error, &store, &limits))
+            answer.map_err(|error| classify(&error, &store, &limits))?
         };
-        match tokio::time::timeout(limits.wall_clock(), self.background.call(InTurns::new(run, turn), pace))
-            .await
-        {
-            Ok(answer) => answer?,
-            Err(_) => Err(CallErrorKind::Deadline(limits.deadline_ms)),
-        }
+        Ok(InTurns::new(run, turn))
     }
 
     async fn slot(&self) -> Result<OwnedSemaphorePermit, CallErrorKind> {
@@ -167,16 +188,25 @@ impl Engine {
     }
 }
 
+/// The answer of a call, unless it takes too long, whether it computes or not.
+async fn in_time<T>(
+    limits: &Limits,
+    call: impl Future<Output = Result<T, CallErrorKind>>,
+) -> Result<T, CallErrorKind> {
+    let exceeded = |_| CallErrorKind::Deadline(limits.deadline_ms);
+    tokio::time::timeout(limits.wall_clock(), call).await.map_err(exceeded)?
+}
+
 fn store(engine: &wasmtime::Engine, state: CallState, limits: &Limits, turn: Turn) -> Store<CallState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.memory);
     store.set_hostcall_fuel(limits.answer_bytes);
     // The clock says when to look, and the turn how long the guest has computed: waiting on a busy machine does not use up
-    // the policy's time.
+    // the policy's time, and neither does what the host does for it.
     let mut left = Duration::from_millis(limits.deadline_ms);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
-        left = left.checked_sub(turn.computed()).ok_or(DeadlineExceeded)?;
+        left = left.checked_sub(turn.computed().min(TICK)).ok_or(DeadlineExceeded)?;
         // Tokio's own yield also lets timers and sockets proceed.
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
     });

@@ -62,9 +62,6 @@ pub(super) type Calling<T> = Box<dyn FnOnce(Guest) -> BoxFuture<'static, Ended<T
 pub(super) type Preparing =
     Box<dyn FnOnce(Guest) -> BoxFuture<'static, (Guest, wasmtime::Result<()>)> + Send>;
 
-/// What is read of an instance after a call, with its store.
-pub(super) type Read<T> = BoxFuture<'static, (Store<CallState>, wasmtime::Result<T>)>;
-
 /// An exported interface of any kind.
 pub(super) trait Interface: Send + Sync {
     /// Checks the types of the interface's functions.

@@ -38,10 +38,11 @@ pub async fn inspect(spec: PolicySpec, options: EngineOptions) -> Result<Inspect
     let failed = |kind| FailedPolicies::Load(LoadError { policy: name.clone(), kind });
     let policy = loader::described(&engine, spec, &component.bytes).await.map_err(failed)?;
     let config_schema = policy.config_schema(&engine).await.map_err(|error| failed(loader::trial(error)))?;
+    let ty = policy.component_type();
     Ok(InspectedPolicy {
         policy: policy.loaded(),
-        imports: policy.imports(&engine),
-        exports: policy.exports(&engine),
+        imports: ty.imports(&engine.wasm).map(|(name, _)| name.to_owned()).collect(),
+        exports: ty.exports(&engine.wasm).map(|(name, _)| name.to_owned()).collect(),
         component: component.bytes,
         config_schema,
     })

@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::BoxFuture;
 use tracing::Instrument;
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{self, Form, FormContext};
@@ -10,7 +11,7 @@ use wasmspawner_core::policy::{
     Subject, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
-use wasmtime::component::{Component, InstancePre};
+use wasmtime::component::{Component, InstancePre, types};
 
 use super::background::Pace;
 use super::call::Call;
@@ -18,7 +19,8 @@ use super::call_state::{CallState, Given};
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
-use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read};
+use super::hook_table::{Calling, Ended, Guest, HookTable, PackageVersion, PolicyInfo};
+use super::limits::Limits;
 use super::loaded_policy::{LoadedPolicy, Preparation};
 use super::message::message;
 use super::policy_name::PolicyName;
@@ -187,16 +189,9 @@ impl Policy {
         self.on_fresh_instance(engine, Hook::Describe, self.hooks.metadata.config_schema()).await
     }
 
-    /// The interfaces that the component imports.
-    pub(super) fn imports(&self, engine: &Engine) -> Vec<String> {
-        let ty = self.component.component().component_type();
-        ty.imports(&engine.wasm).map(|(name, _)| name.to_owned()).collect()
-    }
-
-    /// The interfaces that the component exports.
-    pub(super) fn exports(&self, engine: &Engine) -> Vec<String> {
-        let ty = self.component.component().component_type();
-        ty.exports(&engine.wasm).map(|(name, _)| name.to_owned()).collect()
+    /// Its type, which has the interfaces that it imports and exports.
+    pub(super) fn component_type(&self) -> types::Component {
+        self.component.component().component_type()
     }
 
     /// The policy's warnings about its configuration. If it finds errors, all of them are in
@@ -206,25 +201,21 @@ impl Policy {
         self.on_fresh_instance(engine, Hook::Validate, hook.validate(&self.config)).await
     }
 
-    /// Runs `prepare`, and reads what the instance has then; `None` if the policy does not have the hook.
-    pub(super) async fn prepare<T: Send + 'static>(
+    /// Runs `prepare`, and lets `read` read what the instance has then; `None` if the policy does not have the hook.
+    pub(super) async fn prepare<'a, T: Send + 'a>(
         &self,
         engine: &Engine,
-        read: impl FnOnce(Guest) -> Read<T> + Send + 'static,
+        read: impl FnOnce(Guest, wasmtime::Result<()>) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     ) -> Option<Result<T, CallError>> {
         let run = self.hooks.prepare.as_ref()?.run();
-        let and_read: Calling<T> = Box::new(|guest| {
+        let call = |guest| -> BoxFuture<'a, Ended<T>> {
             Box::pin(async move {
-                match run(guest).await {
-                    (guest, Ok(())) => {
-                        let (store, read) = read(guest).await;
-                        (store, read.map(Ok))
-                    }
-                    (guest, Err(error)) => (guest.store, Err(error)),
-                }
+                let (guest, ran) = run(guest).await;
+                read(guest, ran).await
             })
-        });
-        Some(self.on_fresh_instance(engine, Hook::Prepare, and_read).await)
+        };
+        let make = |state, limits| engine.call_here(&self.component, state, limits, call);
+        Some(self.watched(engine, Hook::Prepare.into(), make).await)
     }
 
     pub(super) fn hears_events(&self) -> bool {
@@ -355,15 +346,27 @@ impl Policy {
         run: Calling<T>,
         check: impl FnOnce(T) -> Result<T, CallErrorKind>,
     ) -> Result<T, CallError> {
+        let make = async |state, limits| {
+            engine.call(&self.component, state, limits, &self.pace, run).await.and_then(check)
+        };
+        self.watched(engine, call.into(), make).await
+    }
+
+    /// Lets `make` make a call, which is measured, traced, and remembered if it fails.
+    async fn watched<T>(
+        &self,
+        engine: &Engine,
+        call: Call,
+        make: impl AsyncFnOnce(CallState, Limits) -> Result<T, CallErrorKind>,
+    ) -> Result<T, CallError> {
         let stopwatch = Stopwatch::start();
-        let Call { hook, lab, subject } = call.into();
+        let Call { hook, lab, subject } = call;
         let limits = self.spec.limits.of(hook);
         let inventory = engine.options.inventory.clone();
         let given = Given { config: self.config.clone(), data: self.data.now(), lab, subject, inventory };
         let state = CallState::new(self.name().clone(), given, &limits);
         let span = trace::policy_call(self.name().as_str(), hook.name());
-        let call = engine.call(&self.component, state, limits, &self.pace, run);
-        let answer = call.instrument(span.clone()).await.and_then(check);
+        let answer = make(state, limits).instrument(span.clone()).await;
         trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));
         stopwatch.stop(engine, self.name(), hook, &answer);
         answer.map_err(|kind| self.failed(engine, hook, kind))

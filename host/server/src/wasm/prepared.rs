@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use wasmspawner_core::digest::Digest;
 use wasmtime::component::{Component, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
@@ -14,7 +15,7 @@ use wasmtime_wizer::{ComponentInstanceState, Wizer};
 use super::cache;
 use super::engine::Engine;
 use super::errors::{CallError, LoadErrorKind};
-use super::hook_table::{Guest, Read};
+use super::hook_table::{Ended, Guest};
 use super::policy::Policy;
 
 /// Why calls of a policy do not begin with a prepared copy of it. They work without.
@@ -51,22 +52,20 @@ pub(super) async fn prepared(
 async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8]) -> Result<Vec<u8>, NotPrepared> {
     let mut wizer = Wizer::new();
     wizer.keep_init_func(true);
-    let (_, with_accessors) = wizer.instrument_component(component).map_err(|error| not_copied(&error))?;
+    let (context, with_accessors) =
+        wizer.instrument_component(component).map_err(|error| not_copied(&error))?;
     let machine_code = engine.options.compiler.compile(&with_accessors).await?;
     let with_accessors = cache::deserialize(engine, &machine_code).map_err(|error| not_copied(&error))?;
     let policy = policy.with(engine, &with_accessors)?;
-    let component = component.to_vec();
-    let read = move |guest: Guest| -> Read<Vec<u8>> {
-        Box::pin(async move {
-            // Read once more, because a call borrows nothing.
-            let (context, _) = match wizer.instrument_component(&component) {
-                Ok(instrumented) => instrumented,
-                Err(error) => return (guest.store, Err(error)),
-            };
+    let read = |guest: Guest, ran: wasmtime::Result<()>| -> BoxFuture<'_, Ended<Vec<u8>>> {
+        Box::pin(async {
+            if let Err(error) = ran {
+                return (guest.store, Err(error));
+            }
             let mut accessors = Accessors { guest, problem: None };
             let copy = wizer.snapshot_component(&context, &mut accessors).await;
             let Accessors { guest, problem } = accessors;
-            (guest.store, problem.map_or(copy, Err))
+            (guest.store, problem.map_or(copy, Err).map(Ok))
         })
     };
     let copy = policy.prepare(engine, read).await;
