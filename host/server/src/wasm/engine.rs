@@ -139,7 +139,7 @@ impl Engine {
         pace: &Pace,
         call: Calling<T>,
     ) -> Result<T, CallErrorKind> {
-        let call = self.on_fresh_instance(component.clone(), state, limits, call).await?;
+        let call = self.on_fresh_instance(component, state, limits, call).await?;
         in_time(&limits, self.background.call(call, pace)).await
     }
 
@@ -151,13 +151,13 @@ impl Engine {
         limits: Limits,
         call: impl FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     ) -> Result<T, CallErrorKind> {
-        in_time(&limits, self.on_fresh_instance(component.clone(), state, limits, call).await?).await
+        in_time(&limits, self.on_fresh_instance(component, state, limits, call).await?).await
     }
 
     /// The call, as soon as there is a slot, which is held until the instance is dropped.
     async fn on_fresh_instance<'a, T: Send + 'a, F>(
         &self,
-        component: InstancePre<CallState>,
+        component: &InstancePre<CallState>,
         state: CallState,
         limits: Limits,
         call: F,
@@ -165,7 +165,8 @@ impl Engine {
     where
         F: FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     {
-        let (slot, engine, turn) = (self.slot().await?, self.wasm.clone(), Turn::default());
+        let (slot, component, engine) = (self.slot().await?, component.clone(), self.wasm.clone());
+        let turn = Turn::default();
         let this_turn = turn.clone();
         let run = async move {
             let _slot = slot;

@@ -31,7 +31,8 @@ The input (YAML or JSON), of which everything may be left out:
   action: spawn                                 # of authorize.decide: spawn, stop, start_kernel, dask_pool, scale
   child: {kind: kernel, name: python3}          # or dask-pool, with `workers`
   use: {labs: 1, kernels: 0, dask_pools: 0, dask_workers: 0, cpu_millis: 500, memory_bytes: 1073741824}
-  past_use: [{days_ago: 1, lab_seconds: 7200, cpu_seconds: 3600, memory_gib_seconds: 7200}]    # 0 is today
+  past_use: [{days_ago: 1, lab_seconds: 7200, cpu_seconds: 3600, memory_gib_seconds: 7200}]    # 0 is today;
+                                          # also kernel_seconds and dask_worker_seconds
   workload: {workload: deployment/shop/web, containers: [{name: web, image: web:1}], volumes: [{name: v, source: configMap}]}
   event: {what: failed, took_ms: 1200, reason: ImagePullBackOff}    # of events.on-event: spawned, ready, failed, stopped, denied
   images: {repositories: [{name, images: [{tag, digest, nodes_with}]}], nodes: [{name}]}    # as GET /images
