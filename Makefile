@@ -96,9 +96,10 @@ mutants: ## changes the core in some 150 ways, one at a time (SHARD=0/13); a tes
 control-plane: ## builds the Kubernetes control plane of the tests where it is missing, and prints its folder
 	@$(PYTHON) tests/control-plane/run.py programs
 
-bench: ## what things cost: policy calls, loads of policies and calls beside hostile ones, images, the embedded cluster, many readers, one user at full blast, the spawner class
+bench: ## what things cost: policy calls in three languages, loads of policies and calls beside hostile ones, images, the embedded cluster, many readers, one user at full blast, the spawner class
 	$(CARGO) bench --locked -p wasmspawner-embedded --bench apiserver
 	$(CARGO) bench --locked --workspace --bench policy_call
+	$(PYTHON) tests/bench/policy_languages.py
 	$(CARGO) bench --locked --workspace --bench policy_load
 	$(CARGO) bench --locked --workspace --bench policy_neighbours
 	$(CARGO) bench --locked --workspace --bench images

@@ -112,11 +112,16 @@ def test_python(program: Path) -> None:
         try_project(program, project, vendored)
 
 
-def test_javascript(program: Path) -> None:
-    """The package, the policies and a new project in JavaScript."""
+def link_javascript() -> None:
+    """Let the package and the policies in JavaScript find what npm has installed."""
     link(JAVASCRIPT_SDK / "node_modules", javascript_compiler())
     link(ROOT / "plugins/javascript/node_modules/wasmspawner-policy", JAVASCRIPT_SDK)
     link(ROOT / "plugins/javascript/node_modules/.bin", JAVASCRIPT_SDK / "node_modules/.bin")
+
+
+def test_javascript(program: Path) -> None:
+    """The package, the policies and a new project in JavaScript."""
+    link_javascript()
     run("npm", "test", folder=JAVASCRIPT_SDK, WASMSPAWNER=str(program))
     run("npm", "run", "types", folder=JAVASCRIPT_SDK)
     for policy in sorted((ROOT / "plugins/javascript").glob("*/package.json")):

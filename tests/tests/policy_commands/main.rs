@@ -124,6 +124,10 @@ fn every_hook_is_asked_what_the_input_says() {
     let lab =
         ask("build-pod.customize", json!({ "user": { "name": "eve" }, "options": { "size": "small" } }));
     assert_eq!(lab["env"][0]["value"]["literal"], "eve", "{lab}");
+    // One hook alone, although the service asks both for the same lab.
+    let no_such_size = json!({ "options": { "size": "huge" } });
+    assert_eq!(ask("build-pod.customize", no_such_size.clone())["error"]["kind"], "invalid");
+    assert_eq!(ask("lab-server.decide", no_such_size)["error"], Value::Null);
     let workload = json!({ "user": { "name": "ada", "groups": ["shop"] }, "workload": { "workload": "deployment/shop/web" } });
     assert_eq!(ask("inject.decide", workload)["allow"], true);
     let elsewhere = json!({ "user": { "name": "ada", "groups": ["shop"] }, "workload": { "workload": "deployment/bank/web" } });

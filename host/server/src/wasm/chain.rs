@@ -58,8 +58,8 @@ pub enum FailedPolicies {
 /// a warning. A policy that limits or refuses is never skipped: whoever can make it fail would be free of it.
 #[derive(Clone)]
 pub struct Policies {
-    engine: Arc<Engine>,
-    live: Arc<ArcSwap<Chain>>,
+    pub(super) engine: Arc<Engine>,
+    pub(super) live: Arc<ArcSwap<Chain>>,
     /// The files from which the chain was loaded, or could not be loaded. Locked while the chain is being changed.
     files: Arc<Mutex<WatchedFiles>>,
     events: Arc<EventQueue>,

@@ -23,6 +23,7 @@ mod engine_config;
 mod errors;
 mod event_queue;
 mod hook;
+mod hook_alone;
 mod hook_table;
 mod inspect;
 mod last_good;

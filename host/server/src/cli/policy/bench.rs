@@ -18,8 +18,7 @@ use crate::wasm::{CallError, Policies};
 const FORMAT: &str = "\
 Each hook is called in a fresh instance each time, one call after the other, conversion included. --json prints
   {\"quota.limits\": {\"median_us\": 17.1, \"p99_us\": 25.3, \"calls_per_second\": 55000}, ..}
-The time of build-pod.customize includes that of lab-server.decide, where the policy has both. Only a release build of this program
-tells how fast a policy is.";
+Only a release build of this program tells how fast a policy is.";
 
 /// Arguments of `policy bench`.
 #[derive(Debug, Args)]

@@ -93,10 +93,12 @@ fn build_python(folder: &Path, component: &Path) -> anyhow::Result<()> {
 }
 
 fn build_javascript(folder: &Path, component: &Path) -> anyhow::Result<()> {
-    let program = folder.join("node_modules/.bin/wasmspawner-policy");
-    if !program.exists() {
+    // Like npm, which installs what the policies of a workspace share in a folder above them.
+    let places = folder.canonicalize()?;
+    let mut places = places.ancestors().map(|place| place.join("node_modules/.bin/wasmspawner-policy"));
+    let Some(program) = places.find(|place| place.exists()) else {
         bail!("the SDK is not installed yet; run `npm install --prefix {}`", folder.display());
-    }
+    };
     let mut build = Command::new(program.canonicalize()?);
     build.arg("build").arg(folder).arg("-o").arg(component);
     finish(build)

@@ -124,14 +124,8 @@ impl HookName {
                 policies.on_event(&case.event()).await?;
                 Some(Value::Null)
             }
-            Self::BuildPodCustomize => {
-                let answers = policies.customize(&lab()).await?;
-                answers.into_iter().next().map(|answer| json!(answer.customization))
-            }
-            Self::LabServerDecide => {
-                let answers = policies.customize(&lab()).await?;
-                answers.into_iter().next().map(|answer| json!(answer.server))
-            }
+            Self::BuildPodCustomize => policies.build_pod(&lab()).await?.map(|answer| json!(answer)),
+            Self::LabServerDecide => policies.lab_server(&lab()).await?.map(|answer| json!(answer)),
             Self::ImagesMenu => policies.image_menu(&context).await?.map(|answer| json!(answer.value)),
             Self::ImagesPrepull => Some(json!(policies.prepull().await?)),
         };
