@@ -23,6 +23,23 @@ fn files_stay_short() {
     );
 }
 
+/// People read a recipe as a whole before they change it.
+#[test]
+fn recipes_have_at_most_100_lines_before_their_tests() {
+    let recipe = |file: &Text| {
+        let whole_site =
+            ["plugins/default/", "plugins/rubin/"].iter().any(|site| file.path.starts_with(site));
+        file.path.starts_with("plugins/") && !whole_site
+    };
+    let lines = |file: &Text| file.text.lines().take_while(|line| *line != "#[cfg(test)]").count();
+    let recipes: Vec<Text> =
+        code().into_iter().filter(|file| file.is("/src/lib.rs") && recipe(file)).collect();
+    assert!(recipes.len() > 8, "only {} recipes were found", recipes.len());
+    let long = recipes.iter().filter(|file| lines(file) > 100);
+    let offences: Vec<String> = long.map(|file| format!("{}: {} lines", file.path, lines(file))).collect();
+    assert_rule("These recipes are too long; the SDK takes what policies have in common:", &offences);
+}
+
 #[test]
 fn half_of_all_files_have_at_most_120_lines() {
     let mut lengths: Vec<usize> = code().iter().map(|file| file.text.lines().count()).collect();

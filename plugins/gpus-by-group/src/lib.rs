@@ -2,10 +2,10 @@
 //! resources.
 
 use wasmspawner_sdk::form::{Field, FormContext, NumberInput};
-use wasmspawner_sdk::pod::{Customization, Resources, Toleration, TolerationOperator};
+use wasmspawner_sdk::pod::{Customization, Resources, Toleration};
 use wasmspawner_sdk::quota::{Quota, Usage};
 use wasmspawner_sdk::{
-    Denial, Error, Info, Options, Policy, Section, User, Value, WeeklyWindow, export, hooks, host,
+    Denial, Error, Info, Options, Policy, Section, User, WeeklyWindow, export, hooks, host,
 };
 
 /// The option of the form.
@@ -19,7 +19,7 @@ pub struct GpusByGroup {
 
 struct Rule {
     group: String,
-    gpus: u64,
+    gpus: u32,
     /// At any time if there is none.
     windows: Vec<WeeklyWindow>,
 }
@@ -41,7 +41,7 @@ impl Rule {
 }
 
 impl GpusByGroup {
-    fn most(&self, user: &User) -> u64 {
+    fn most(&self, user: &User) -> u32 {
         self.rules.iter().filter(|rule| rule.holds(user)).map(|rule| rule.gpus).max().unwrap_or_default()
     }
 }
@@ -56,60 +56,40 @@ impl Policy for GpusByGroup {
     }
 
     fn from_config(config: &mut Section<'_>) -> Self {
-        let resource: Option<String> = config.optional("resource");
-        Self {
-            resource: resource.unwrap_or_else(|| "nvidia.com/gpu".into()),
-            rules: config.list("rules", Rule::read),
-        }
+        let resource = config.optional("resource").unwrap_or_else(|| "nvidia.com/gpu".to_owned());
+        Self { resource, rules: config.list("rules", Rule::read) }
     }
 }
 
 impl hooks::Form for GpusByGroup {
-    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 GPUs")]
     fn fields(&self, context: &FormContext) -> Result<Vec<Field>, Error> {
-        let maximum = Some(self.most(&context.user) as f64);
-        let input = NumberInput { default: 0.0, minimum: Some(0.0), maximum, step: Some(1.0) };
-        let has_any = maximum > Some(0.0);
-        Ok(has_any.then(|| Field::number(GPUS, "GPUs", input)).into_iter().collect())
+        let most = f64::from(self.most(&context.user));
+        let input = NumberInput { default: 0.0, minimum: Some(0.0), maximum: Some(most), step: Some(1.0) };
+        Ok((most > 0.0).then(|| Field::number(GPUS, "GPUs", input)).into_iter().collect())
     }
 }
 
 impl hooks::Quota for GpusByGroup {
     fn limits(&self, user: &User, _: &Usage) -> Result<Quota, Error> {
-        Ok(Quota { extended: vec![(self.resource.clone(), self.most(user))], ..Quota::default() })
+        Ok(Quota { extended: vec![(self.resource.clone(), self.most(user).into())], ..Quota::default() })
     }
 }
 
 impl hooks::BuildPod for GpusByGroup {
     /// Not every lab is started with the form, so this asks again how many the user may have.
     fn customize(&self, user: &User, _server: &str, options: &Options) -> Result<Customization, Error> {
-        let asked = match options.get(GPUS) {
-            Some(Value::Integer(gpus)) => {
-                u64::try_from(*gpus).map_err(|_| Error::invalid(GPUS, "is negative"))?
-            }
-            None => 0,
-            Some(_) => return Err(Error::invalid(GPUS, "must be a whole number")),
-        };
+        let (asked, most) = (options.count(GPUS)?, self.most(user));
+        if asked > most {
+            let message = format!("You may have {most} GPUs now.");
+            return Err(Error::denied(Denial::by_rule(GPUS, message)));
+        }
         if asked == 0 {
             return Ok(Customization::default());
         }
-        if asked > self.most(user) {
-            return Err(Error::denied(Denial::by_rule(
-                GPUS,
-                format!("You may have {} GPUs now.", self.most(user)),
-            )));
-        }
-        let on_gpu_nodes = Toleration {
-            key: Some(self.resource.clone()),
-            operator: TolerationOperator::Exists,
-            value: None,
-            effect: None,
-            seconds: None,
-        };
-        let resources = Resources { extended: vec![(self.resource.clone(), asked)], ..Resources::default() };
+        let extended = vec![(self.resource.clone(), asked.into())];
         Ok(Customization {
-            resources: Some(resources),
-            tolerations: vec![on_gpu_nodes],
+            resources: Some(Resources { extended, ..Resources::default() }),
+            tolerations: vec![Toleration::exists(&self.resource)],
             ..Customization::default()
         })
     }

@@ -45,8 +45,7 @@ impl Policy for ProjectStorage {
                 Source::Missing
             }
         };
-        let path: Option<String> = config.optional("path");
-        let path = path.unwrap_or_else(|| "/projects".into());
+        let path = config.optional("path").unwrap_or_else(|| "/projects".to_owned());
         if !path.starts_with('/') {
             config.problem("path", "must be absolute");
         }

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::bindings::types::{OptionEntry, Value};
+use crate::bindings::types::{Error, OptionEntry, Value};
 
 /// The options of a lab, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +23,20 @@ impl Options {
     /// True if the option of this name is `true`.
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.0.get(name), Some(Value::Boolean(true)))
+    }
+
+    /// The value of this name as a number of things; 0 if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid) if it is no whole number, or negative, or above 4,294,967,295.
+    pub fn count(&self, name: &str) -> Result<u32, Error> {
+        match self.0.get(name) {
+            None => Ok(0),
+            Some(Value::Integer(count)) => u32::try_from(*count)
+                .map_err(|_| Error::invalid(name, format!("must be from 0 to {}, and is {count}", u32::MAX))),
+            Some(_) => Err(Error::invalid(name, "must be a whole number")),
+        }
     }
 
     /// Sets a value.
@@ -74,5 +88,30 @@ impl From<i64> for Value {
 impl From<f64> for Value {
     fn from(value: f64) -> Self {
         Self::Number(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_a_whole_number_that_is_not_negative() {
+        let counted = |value: Value| {
+            let mut options = Options::default();
+            options.insert("gpus", value);
+            options.count("gpus").map_err(|error| format!("{error:?}"))
+        };
+        assert_eq!(Options::default().count("gpus"), Ok(0));
+        assert_eq!(counted(4_i64.into()), Ok(4));
+        for (value, problem) in [
+            (Value::from(-1_i64), "from 0 to 4294967295, and is -1"),
+            (Value::from(1_i64 << 32), "and is 4294967296"),
+            (Value::from(1.5), "must be a whole number"),
+            (Value::from("2"), "must be a whole number"),
+        ] {
+            let told = counted(value).unwrap_err();
+            assert!(told.contains(problem) && told.contains("gpus"), "{told}");
+        }
     }
 }

@@ -66,6 +66,14 @@ impl EnvVar {
     }
 }
 
+impl Toleration {
+    /// Tolerates every taint of this key.
+    pub fn exists(key: impl Into<String>) -> Self {
+        let (key, operator) = (Some(key.into()), TolerationOperator::Exists);
+        Self { key, operator, value: None, effect: None, seconds: None }
+    }
+}
+
 impl Volume {
     /// A volume with any source.
     pub fn new(name: impl Into<String>, source: VolumeSource) -> Self {
