@@ -27,6 +27,7 @@ pub mod site_blueprints;
 pub mod spawner;
 pub mod store;
 pub mod telemetry;
+mod uninterrupted;
 pub mod wasm;
 mod whole_file;
 pub mod workloads;

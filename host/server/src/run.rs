@@ -387,7 +387,7 @@ pub fn termination() -> std::io::Result<CancellationToken> {
 async fn reload_on_hangup(reload: &ConfigReload, stop: &CancellationToken) -> std::io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     while stop.run_until_cancelled(hangup.recv()).await.flatten().is_some() {
-        Box::pin(reload.reload_and_log()).await;
+        stop.run_until_cancelled(reload.reload_and_log()).await;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ fn with_candidate(live: PolicySpec, candidate: PolicySpec) -> PolicySpec {
 }
 
 /// What is known of the candidate once so many calls have been compared or skipped.
-async fn report(policies: &Policies, calls: u64) -> CandidateReport {
+pub(crate) async fn report(policies: &Policies, calls: u64) -> CandidateReport {
     let mut again = tokio::time::interval(Duration::from_millis(10));
     let looking = async {
         loop {

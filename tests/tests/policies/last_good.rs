@@ -152,3 +152,43 @@ async fn the_present_grants_hold_for_the_version_before() {
     assert_eq!(answers[0].customization.working_dir.as_deref(), Some("None None"));
     assert!(!answers[0].grants.raw_html);
 }
+
+/// What the version before never decided, it does not allow now.
+#[tokio::test]
+async fn a_version_before_without_the_hook_does_not_answer() {
+    let (_state, options) = alone();
+    let door = spec("evil", "policy-deny-group", json!({ "deny": ["guests"] }));
+    let door = PolicySpec { on_failure: OnFailure::LastGood, ..door };
+    let policies = Policies::load(vec![door], options).await.unwrap();
+    policies.replace(vec![version("panic")]).await.unwrap();
+    assert!(policies.loaded()[0].last_good.is_some());
+    assert!(matches!(answer(&policies).await, Err(CallErrorKind::Trap(_))));
+    assert_eq!(policies.loaded()[0].last_good.as_ref().unwrap().answers, 0);
+}
+
+/// A version that works does not count as one that has failed because it could not be loaded with other limits.
+#[tokio::test]
+async fn what_is_only_tried_does_not_fail_for_users() {
+    let (state, options) = alone();
+    let cache = state.path().join("cache");
+    let policies = Policies::load(vec![version("count")], options).await.unwrap();
+    let mut starved = version("count");
+    starved.limits.memory_bytes = 64 << 10;
+    policies.replace(vec![starved]).await.unwrap_err();
+    policies.replace(vec![version("panic")]).await.unwrap();
+    assert!(answer(&policies).await.unwrap().unwrap().ends_with("/called/0"), "it is the good one");
+    noted(&cache).await;
+}
+
+/// Answers are compared once, whichever version gives them.
+#[tokio::test]
+async fn a_candidate_is_asked_once_where_the_version_before_answers() {
+    let (_state, options) = alone();
+    let policies = Policies::load(vec![version("data")], options).await.unwrap();
+    let candidate = Some(Box::new(PolicySpec { name: "evil (candidate)".into(), ..hostile("data") }));
+    policies.replace(vec![PolicySpec { candidate, ..version("panic") }]).await.unwrap();
+    answer(&policies).await.unwrap();
+    // One comparison is that of `lab-server`, which neither has.
+    let told = candidates::report(&policies, 2).await;
+    assert_eq!((told.same, told.different), (2, 0));
+}

@@ -67,7 +67,7 @@ async fn a_component_that_exhausts_the_compiler_ends_nothing_but_its_own_compila
     let kind = compiled_by(little_memory, &file).await.unwrap_err();
     assert!(matches!(kind, LoadErrorKind::CompileMemory(128)), "{kind}");
     let little_time =
-        Compiler { program: program.clone(), timeout: Duration::from_millis(300), ..Compiler::default() };
+        Compiler { program: program.clone(), timeout: Duration::from_millis(60), ..Compiler::default() };
     let kind = compiled_by(little_time, &file).await.unwrap_err();
     assert!(matches!(kind, LoadErrorKind::CompileTimeout(_)), "{kind}");
     let missing = Compiler { program: folder.path().join("none"), ..Compiler::default() };

@@ -15,6 +15,7 @@ mod resources;
 mod signatures;
 mod signed_registry;
 mod site_data;
+mod slow_loads;
 mod strange_texts;
 mod templates;
 

@@ -1,5 +1,8 @@
 //! What a policy can take of the host: memories, tables, handles, and the time of its start.
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+
 use super::component_text::ComponentText;
 use super::*;
 
@@ -144,4 +147,40 @@ async fn handles_of_the_policy_itself_are_limited() {
     spec.limits.deadline_ms = 10_000;
     let kind = refused(spec).await;
     assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
+}
+
+/// The engine looks at a guest in every loop and at every function that it enters. This one has neither.
+#[tokio::test]
+async fn a_policy_that_only_calls_the_host_is_ended() {
+    let calls = "(drop (call $now))".repeat(50_000);
+    let straight = ComponentText {
+        before: r#"
+            (import "wasmspawner:policy/host@0.1.0" (instance $host (export "clock-now" (func (result u64)))))
+            (alias export $host "clock-now" (func $now))
+            (core func $now (canon lower (func $now)))"#,
+        core_imports: r#"(import "host" "clock-now" (func $now (result i64)))"#,
+        arguments: r#"(with "host" (instance (export "clock-now" (func $now))))"#,
+        limits: &format!("(if (i32.ne (i32.load offset=4 (local.get 0)) (i32.const 12)) (then {calls}))"),
+        ..ComponentText::default()
+    };
+    let (spec, _folder) = straight.spec("evil");
+    let policies = load(vec![spec]).await;
+    let error = limits_of(&policies).await.unwrap_err();
+    assert!(matches!(error.kind, CallErrorKind::Deadline(_)), "{error}");
+}
+
+/// How slow one policy is must not matter to another.
+#[tokio::test]
+async fn slow_calls_of_a_policy_leave_slots_for_others() {
+    let options = EngineOptions { slots: 4, slot_wait: Duration::from_millis(20), ..options() };
+    let (good, _folder) = ComponentText::default().spec("good");
+    let mut sleeps = hostile("sleep");
+    sleeps.limits.deadline_ms = 1000;
+    let policies = Policies::load(vec![sleeps, good], options).await.unwrap();
+    let request = LabRequest::default();
+    let mut slow: FuturesUnordered<_> = (0..8).map(|_| policies.customize(&request)).collect();
+    for _ in 0..6 {
+        assert_eq!(slow.next().await.unwrap().unwrap_err().kind.name(), "overloaded");
+    }
+    assert_eq!(limits_of(&policies).await.unwrap(), Some(0), "while two calls sleep");
 }

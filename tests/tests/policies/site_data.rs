@@ -91,8 +91,7 @@ impl Directory {
 }
 
 async fn answer(State(directory): State<Directory>, headers: HeaderMap) -> Response {
-    let authorization = headers.get("authorization").map(|value| value.to_str().unwrap().to_owned());
-    *directory.authorization.lock().unwrap() = authorization.unwrap_or_default();
+    *directory.authorization.lock().unwrap() = authorization(&headers);
     let answer = *directory.answer.lock().unwrap();
     match answer {
         "<html>" => Html("<title>Sign in</title>").into_response(),
@@ -101,8 +100,36 @@ async fn answer(State(directory): State<Directory>, headers: HeaderMap) -> Respo
         "huge" => "x".repeat(2 << 20).into_response(),
         "binary" => vec![0xff_u8, 0xfe].into_response(),
         "csv" => ([("content-type", "text/csv; charset=utf-8")], "user\nada\n").into_response(),
+        "for one token" if authorization(&headers) != "Bearer of-one" => {
+            StatusCode::UNAUTHORIZED.into_response()
+        }
         text => text.into_response(),
     }
+}
+
+fn authorization(headers: &HeaderMap) -> String {
+    headers.get("authorization").map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn what_was_read_with_one_token_is_not_for_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (directory, url) = Directory::start().await;
+    directory.says("for one token");
+    let with_token = |token: &str| {
+        let file = folder.path().join(token);
+        std::fs::write(&file, token).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let document =
+            DocumentConfig { url: url.clone(), every: SignedDuration::from_mins(1), token_file: Some(file) };
+        PolicySpec { data: [("teams".to_owned(), DataSource::Document(document))].into(), ..hostile("data") }
+    };
+    let options = EngineOptions { cache: Some(folder.path().join("cache")), ..uncached() };
+    let policies = Policies::load(vec![with_token("of-one")], options.clone()).await.unwrap();
+    let error = policies.replace(vec![with_token("of-another")]).await.unwrap_err().to_string();
+    assert!(error.contains("the status 401"), "{error}");
+    let error = Policies::load(vec![with_token("of-another")], options).await.err().unwrap().to_string();
+    assert!(error.contains("the status 401"), "{error}");
 }
 
 /// Waits until what is known of the policy's data is as wanted, for half a minute at most.

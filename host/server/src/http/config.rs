@@ -28,7 +28,8 @@ pub(super) async fn reload_config(
     caller: Caller,
 ) -> Result<Json<wire::ReloadedConfig>, Problem> {
     caller.may(Access::ManagePolicies)?;
-    let changes = Box::pin(config.reload())
+    let changes = config
+        .reload()
         .await
         .map_err(|error| Problem::new(StatusCode::CONFLICT, "reload_failed", error.to_string()))?;
     Ok(Json(wire::ReloadedConfig::new(changes, labs.policies())))

@@ -11,6 +11,7 @@ use wasmspawner_core::config::{Config, ConfigChanges, ConfigFile};
 use super::auth::{AuthSetupError, Authenticator};
 use crate::spawner::Labs;
 use crate::telemetry::Reload;
+use crate::uninterrupted::uninterrupted;
 
 /// How often the files are looked at.
 const REREAD: Duration = Duration::from_secs(2);
@@ -80,12 +81,17 @@ impl ConfigReload {
         Self { source, labs, authenticator, running: Arc::new(Mutex::new(running)) }
     }
 
-    /// Reads the configuration again, and loads the policies again. If any part cannot be used, nothing changes.
+    /// Reads the configuration again, and loads the policies again. If any part cannot be used, nothing changes. What has begun
+    /// is done as a whole, whether somebody waits for it or not.
     pub async fn reload(&self) -> Result<ConfigChanges, ReloadError> {
-        // Boxed, because a configuration is large.
-        let changes = Box::pin(self.replace()).await;
-        self.labs.context().metrics.reloaded(Reload::of(&changes));
-        changes
+        let this = self.clone();
+        uninterrupted(async move {
+            // Boxed, because a configuration is large.
+            let changes = Box::pin(this.replace()).await;
+            this.labs.context().metrics.reloaded(Reload::of(&changes));
+            changes
+        })
+        .await
     }
 
     async fn replace(&self) -> Result<ConfigChanges, ReloadError> {
@@ -120,7 +126,7 @@ impl ConfigReload {
         let mut known = self.source.contents().await;
         // It may have changed while the service started.
         if Box::pin(self.has_changed()).await {
-            Box::pin(self.reload_and_log()).await;
+            shutdown.run_until_cancelled(self.reload_and_log()).await;
         }
         let mut again = tokio::time::interval(REREAD);
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {
@@ -131,7 +137,7 @@ impl ConfigReload {
                 known = contents;
             }
             if self.labs.context().policies.files_have_changed().await || changed {
-                Box::pin(self.reload_and_log()).await;
+                shutdown.run_until_cancelled(self.reload_and_log()).await;
             }
         }
     }
@@ -144,7 +150,7 @@ impl ConfigReload {
 
     /// Reloads where nobody waits for the answer.
     pub async fn reload_and_log(&self) {
-        if let Err(error) = Box::pin(self.reload()).await {
+        if let Err(error) = self.reload().await {
             tracing::error!(%error, "the configuration is not reloaded; the old one stays");
         }
     }

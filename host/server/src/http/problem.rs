@@ -201,6 +201,7 @@ fn headers(problem: &Problem, given: &HeaderMap) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spawner::SpawnError;
     use http_body_util::BodyExt as _;
 
     async fn body(response: Response) -> serde_json::Value {
@@ -230,5 +231,18 @@ mod tests {
             assert_eq!(response.status().as_u16(), status);
             assert!(body(response).await["detail"][0]["type"].is_string());
         }
+    }
+
+    #[test]
+    fn what_is_not_the_fault_of_a_policy_may_be_tried_again() {
+        let answer = |error: SpawnError| {
+            let answer = render(Problem::from(error).into_response(), &RequestId::from_static("r1"));
+            (answer.status(), answer.headers().contains_key(RETRY_AFTER))
+        };
+        let policy = || "site".to_owned();
+        let unavailable = SpawnError::PolicyUnavailable { policy: policy(), reason: "PolicyOverloaded" };
+        assert_eq!(answer(unavailable), (StatusCode::SERVICE_UNAVAILABLE, true));
+        let failed = SpawnError::PolicyFailed { policy: policy(), reason: "PolicyTrap" };
+        assert_eq!(answer(failed), (StatusCode::INTERNAL_SERVER_ERROR, false));
     }
 }

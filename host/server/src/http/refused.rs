@@ -37,6 +37,9 @@ impl From<SpawnError> for Problem {
             SpawnError::PolicyFailed { reason, .. } => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "policy_failed", format!("{msg}: {reason}"))
             }
+            SpawnError::PolicyUnavailable { .. } => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "policy_unavailable", msg).retry_after(SPAWN_PAUSE)
+            }
             SpawnError::Cluster(_) | SpawnError::ClusterAway | SpawnError::NoTime => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_unavailable", msg)
                     .retry_after(SPAWN_PAUSE)

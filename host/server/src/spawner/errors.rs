@@ -6,7 +6,7 @@ use wasmspawner_core::policy::{Denial, FieldError};
 
 use super::denied_by::DeniedBy;
 use crate::k8s::{Causes, KubernetesError};
-use crate::wasm::{CallError, CallErrorKind};
+use crate::wasm::{CallBlame, CallError, CallErrorKind};
 
 /// Why a spawn, a stop or a form is refused.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,14 @@ pub enum SpawnError {
         /// What happened, for programs, in `CamelCase`.
         reason: &'static str,
     },
+    /// A policy could not be asked, which is not its fault: too much is asked at once.
+    #[error("the policy `{policy}` of this site cannot be asked now; try again in a moment")]
+    PolicyUnavailable {
+        /// The policy's name in the configuration.
+        policy: String,
+        /// What happened, for programs, in `CamelCase`.
+        reason: &'static str,
+    },
     /// A request to the cluster failed.
     #[error("{}", .0.message)]
     Cluster(Failure),
@@ -102,6 +110,10 @@ impl From<CallError> for SpawnError {
             }
             CallErrorKind::Invalid(errors) => Self::Invalid(errors),
             CallErrorKind::RetryLater(seconds) => Self::RetryLater(seconds),
+            ref kind if kind.blame() == CallBlame::Host => {
+                tracing::error!(policy = %error.policy, hook = %error.hook, %kind, "a policy cannot be asked");
+                Self::PolicyUnavailable { reason: reason(kind), policy: error.policy.to_string() }
+            }
             ref kind => {
                 tracing::error!(policy = %error.policy, hook = %error.hook, %kind, "a policy failed");
                 Self::PolicyFailed { reason: reason(kind), policy: error.policy.to_string() }
@@ -139,6 +151,7 @@ impl SpawnError {
             ),
             Self::RetryLater(_) => ("RetryLater", Blame::Policy, message),
             Self::PolicyFailed { reason, .. } => (reason, Blame::Policy, message),
+            Self::PolicyUnavailable { reason, .. } => (reason, Blame::Service, message),
             Self::Name(_) => ("InvalidName", Blame::User, message),
             Self::InvalidPool { .. } => ("InvalidPool", Blame::User, message),
             Self::NotOffered(_) => ("NotOffered", Blame::User, message),
@@ -209,7 +222,7 @@ fn reason(kind: &CallErrorKind) -> &'static str {
         CallErrorKind::UnusableForm(_) => "PolicyUnusableForm",
         CallErrorKind::UnusableMenu(_) => "PolicyUnusableMenu",
         CallErrorKind::Incompatible(_) => "PolicyIncompatible",
-        CallErrorKind::Overloaded(_) => "PolicyOverloaded",
+        CallErrorKind::Overloaded(_) | CallErrorKind::NoCpu(_) => "PolicyOverloaded",
         CallErrorKind::Engine(_) => "PolicyEngine",
     }
 }
@@ -222,5 +235,27 @@ pub(super) fn refusal(status: LabStatus) -> Option<Refusal> {
         LabStatus::Running => Some(Refusal::LabExists),
         LabStatus::Terminating => Some(Refusal::StopInProgress),
         LabStatus::Failed => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wasm::Hook;
+
+    #[test]
+    fn only_a_policy_that_is_to_blame_has_failed() {
+        let error = |kind| {
+            SpawnError::from(CallError { policy: "site".into(), hook: Hook::Authorize, kind }).into_failure()
+        };
+        let blamed = |kind| {
+            let failure = error(kind);
+            (failure.reason, failure.blame)
+        };
+        let overloaded = ("PolicyOverloaded".to_owned(), Blame::Service);
+        assert_eq!(blamed(CallErrorKind::Overloaded(2000)), overloaded);
+        assert_eq!(blamed(CallErrorKind::NoCpu(2000)), overloaded);
+        assert_eq!(blamed(CallErrorKind::Engine("x".into())), ("PolicyEngine".to_owned(), Blame::Service));
+        assert_eq!(blamed(CallErrorKind::Deadline(200)), ("PolicyDeadline".to_owned(), Blame::Policy));
     }
 }

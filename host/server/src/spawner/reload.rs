@@ -5,6 +5,7 @@ use wasmspawner_core::config::Config;
 use super::labs::Labs;
 use super::policy_report::PolicyReport;
 use crate::telemetry::Reload;
+use crate::uninterrupted::uninterrupted;
 use crate::wasm::{LoadError, PolicySpec};
 
 impl Labs {
@@ -18,11 +19,16 @@ impl Labs {
             .collect()
     }
 
-    /// Loads all policies again. If one cannot be loaded, none is replaced.
+    /// Loads all policies again. If one cannot be loaded, none is replaced. What has begun is done, whether somebody waits for it
+    /// or not.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
-        let reloaded = self.context().policies.reload().await;
-        self.context().metrics.reloaded(Reload::of(&reloaded));
-        reloaded
+        let labs = self.clone();
+        uninterrupted(async move {
+            let reloaded = labs.context().policies.reload().await;
+            labs.context().metrics.reloaded(Reload::of(&reloaded));
+            reloaded
+        })
+        .await
     }
 
     /// Uses another configuration and its policies, all or nothing. What has begun goes on as it began.

@@ -1,7 +1,6 @@
 //! Threads of low priority for what computes for long, so that short calls and the API need not wait for it.
 
 use std::future::{pending, poll_fn};
-use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -9,12 +8,14 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
 use super::errors::EngineError;
 use super::turn::InTurns;
+use crate::uninterrupted::output_of;
 
 /// A call that computes for longer than this is a long one. Most policies answer in a tenth of it.
 const LONG: Duration = Duration::from_micros(200);
@@ -49,13 +50,24 @@ impl Background {
         F: Future<Output: Send> + Send + 'static,
     {
         let Some(runtime) = &self.0 else { return pending().await };
-        match AbortOnDropHandle::new(runtime.spawn(work.in_current_span().with_current_subscriber())).await {
-            Ok(output) => output,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // Work is aborted only when nobody waits for it.
-                Err(_) => pending().await,
-            },
+        let work = work.in_current_span().with_current_subscriber();
+        output_of(AbortOnDropHandle::new(runtime.spawn(work))).await
+    }
+
+    /// Does in the background what also computes between its pauses, on a thread of its own. It is given up at its next pause if
+    /// nobody waits for it any more.
+    pub(super) async fn load<F>(&self, work: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let Some(runtime) = &self.0 else { return pending().await };
+        let given_up = CancellationToken::new();
+        let _give_up = given_up.clone().drop_guard();
+        let (threads, work) = (runtime.handle().clone(), work.in_current_span().with_current_subscriber());
+        let load = move || threads.block_on(given_up.run_until_cancelled_owned(work));
+        match output_of(runtime.spawn_blocking(load)).await {
+            Some(output) => output,
+            None => pending().await,
         }
     }
 
@@ -66,9 +78,12 @@ impl Background {
         F: Future<Output: Send> + Send + 'static,
     {
         let short = if pace.is_long.load(Ordering::Relaxed) { None } else { while_short(&mut call).await };
-        let (answer, computed) = match short {
-            Some(answer) => (answer, call.computed()),
-            None => self.run(async move { ((&mut call).await, call.computed()) }).await,
+        let (answer, computed) = if let Some(answer) = short {
+            (answer, call.computed())
+        } else {
+            // It may be given up, and is known as a long one all the same.
+            pace.is_long.store(true, Ordering::Relaxed);
+            self.run(async move { ((&mut call).await, call.computed()) }).await
         };
         pace.is_long.store(computed > LONG, Ordering::Relaxed);
         answer
@@ -149,15 +164,54 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_nobody_waits_for_is_given_up() {
-        let background = Background::new().unwrap();
-        let (alive, mut ended) = tokio::sync::oneshot::channel::<()>();
-        let work = background.run(async move {
-            let _alive = alive;
+    async fn a_long_call_that_is_given_up_is_known_as_one() {
+        let (background, pace) = (Background::new().unwrap(), Pace::default());
+        let given_up = in_turns(async {
+            compute(1).await;
             pending::<()>().await;
         });
-        assert!(tokio::time::timeout(Duration::from_millis(1), work).await.is_err());
-        assert!(tokio::time::timeout(Duration::from_mins(1), &mut ended).await.unwrap().is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), background.call(given_up, &pace)).await.is_err()
+        );
+        assert_eq!(in_background(&background.call(in_turns(compute(1)), &pace).await), [true]);
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_is_given_up() {
+        let background = Background::new().unwrap();
+        let forever = || {
+            let (alive, ended) = tokio::sync::oneshot::channel::<()>();
+            let work = async move {
+                let _alive = alive;
+                pending::<()>().await;
+            };
+            (work, ended)
+        };
+        let ((work, ended), (load, load_ended)) = (forever(), forever());
+        assert!(tokio::time::timeout(Duration::from_millis(1), background.run(work)).await.is_err());
+        assert!(tokio::time::timeout(Duration::from_millis(1), background.load(load)).await.is_err());
+        for ended in [ended, load_ended] {
+            assert!(tokio::time::timeout(Duration::from_mins(1), ended).await.unwrap().is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_load_that_never_pauses_keeps_no_long_call_waiting() {
+        let background = Background::new().unwrap();
+        let (ended, end) = std::sync::mpsc::channel::<()>();
+        let loads: Vec<_> = (0..available_parallelism().unwrap().get()).map(|_| ()).collect();
+        let end = std::sync::Arc::new(std::sync::Mutex::new(end));
+        let stuck = loads.iter().map(|()| {
+            let end = std::sync::Arc::clone(&end);
+            background.load(async move { end.lock().unwrap().recv().is_err() })
+        });
+        let call = async {
+            let done = background.run(async { true }).await;
+            drop(ended);
+            done
+        };
+        let (stuck, done) = tokio::join!(futures::future::join_all(stuck), call);
+        assert!(done && stuck.into_iter().all(|ended| ended));
     }
 
     #[tokio::test]

@@ -1,8 +1,7 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures::future::join_all;
+use serde_json::json;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::OnFailure;
@@ -19,17 +18,16 @@ use super::chain_loader::{Chain, load_chain};
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError};
 use super::event_queue::EventQueue;
+use super::hook::Hook;
 use super::link::Link;
 use super::loaded_policy::LoadedPolicy;
 use super::policy::Policy;
 use super::policy_name::PolicyName;
 use super::question::Question;
 use super::spec::PolicySpec;
+use super::told::told;
 use super::watched_files::WatchedFiles;
 use crate::inventory::LiveInventory;
-
-/// How often it is looked whether a document is to be read again.
-const DUE: Duration = Duration::from_secs(1);
 
 /// The answer of one policy of the chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +49,9 @@ pub enum FailedPolicies {
     Load(#[from] LoadError),
 }
 
+/// What a policy answers to `build-pod` and `lab-server`; `None` for a hook that it does not have.
+type BothAnswers = (Option<Customization>, Option<LabServer>);
+
 /// The loaded chain of policies. Clones share it.
 ///
 /// Every call uses the chain that was loaded when the call began. If a policy fails by its own fault, the call fails.
@@ -61,7 +62,7 @@ pub struct Policies {
     pub(super) engine: Arc<Engine>,
     pub(super) live: Arc<ArcSwap<Chain>>,
     /// The files from which the chain was loaded, or could not be loaded. Locked while the chain is being changed.
-    files: Arc<Mutex<WatchedFiles>>,
+    pub(super) files: Arc<Mutex<WatchedFiles>>,
     events: Arc<EventQueue>,
 }
 
@@ -80,62 +81,6 @@ impl Policies {
         let chain = load_chain(&engine, specs, &Chain::new()).await?;
         let live = Arc::new(ArcSwap::from_pointee(chain));
         Ok(Self { engine, live, files: Arc::new(Mutex::new(files)), events: Arc::default() })
-    }
-
-    /// Loads the files of the present chain again and replaces the chain in one step.
-    ///
-    /// # Errors
-    ///
-    /// The old chain stays, and its policy keeps the error as its last one.
-    pub async fn reload(&self) -> Result<(), LoadError> {
-        let specs = self.live.load().iter().map(|policy| policy.spec.clone()).collect();
-        self.replace(specs).await
-    }
-
-    /// Loads another chain and replaces the present one in one step. Calls under way finish on the old one.
-    ///
-    /// # Errors
-    ///
-    /// The old chain stays, and its policy of the same name keeps the error as its last one.
-    pub async fn replace(&self, specs: Vec<PolicySpec>) -> Result<(), LoadError> {
-        let mut files = self.files.lock().await;
-        // They are looked at before they are read, so that no later change is missed.
-        *files = WatchedFiles::of(&specs);
-        let (engine, before) = (Arc::clone(&self.engine), self.live.load_full());
-        // Labs are started meanwhile.
-        let load = async move { load_chain(&engine, specs, &before).await };
-        match self.engine.background.run(load).await {
-            Ok(chain) => {
-                self.live.store(Arc::new(chain));
-                Ok(())
-            }
-            Err(error) => {
-                if let Some(kept) = self.live.load().iter().find(|policy| *policy.name() == error.policy) {
-                    kept.note_error(format!("not reloaded: {}", error.kind));
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Looks at the files from which the policies were loaded, or could not be loaded. True if they have changed since, and not
-    /// since the look before: what is still being written is not read. A change is told once.
-    pub async fn files_have_changed(&self) -> bool {
-        let mut files = Arc::clone(&self.files).lock_owned().await;
-        tokio::task::spawn_blocking(move || files.look()).await.unwrap_or_default()
-    }
-
-    /// Keeps the documents with data of the site up to date, until `shutdown`.
-    pub async fn follow_data(&self, shutdown: CancellationToken) {
-        let mut again = tokio::time::interval(DUE);
-        while shutdown.run_until_cancelled(again.tick()).await.is_some() {
-            let chain = self.live.load_full();
-            let candidates = chain.iter().filter_map(|link| link.candidate.as_ref()?.policy());
-            let last_good = chain.iter().filter_map(|link| Some(&link.last_good.as_ref()?.policy));
-            let policies = chain.iter().map(|link| &link.policy).chain(candidates).chain(last_good);
-            let refreshed = join_all(policies.map(|policy| policy.refresh_data(&self.engine)));
-            shutdown.run_until_cancelled(refreshed).await;
-        }
     }
 
     /// The policies of the chain, in order.
@@ -160,7 +105,7 @@ impl Policies {
     /// [`CallError`], which names the policy.
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
-        let answer = policy.ask(|policy| policy.render_form(&self.engine, context)).await;
+        let answer = policy.ask(&self.engine, |policy| policy.render_form(&self.engine, context)).await;
         policy.compare(&self.engine, answer.as_ref(), || Question::RenderForm(context.clone()));
         skippable_answer(&policy, answer)
     }
@@ -177,7 +122,8 @@ impl Policies {
         context: &FormContext,
     ) -> Result<Option<PolicyAnswer<Options>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
-        let answer = policy.ask(|policy| policy.parse_form(&self.engine, submission, context)).await;
+        let answer =
+            policy.ask(&self.engine, |policy| policy.parse_form(&self.engine, submission, context)).await;
         let question = || Question::ParseForm(submission.clone(), context.clone());
         policy.compare(&self.engine, answer.as_ref(), question);
         deciding_answer(&policy, answer)
@@ -193,7 +139,7 @@ impl Policies {
         context: &FormContext,
     ) -> Result<Option<PolicyAnswer<ImageMenu>>, CallError> {
         for policy in self.live.load_full().iter().rev() {
-            let answer = policy.ask(|policy| policy.image_menu(&self.engine, context)).await;
+            let answer = policy.ask(&self.engine, |policy| policy.image_menu(&self.engine, context)).await;
             policy.compare(&self.engine, answer.as_ref(), || Question::ImageMenu(context.clone()));
             let Some(PolicyAnswer { policy, value: Some(menu) }) = deciding_answer(policy, answer)? else {
                 continue;
@@ -211,7 +157,10 @@ impl Policies {
     pub async fn prepull(&self) -> Result<Vec<WantedImage>, CallError> {
         let mut wanted = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = skippable_answer(policy, policy.ask(|policy| policy.prepull(&self.engine)).await)?;
+            let answer = skippable_answer(
+                policy,
+                policy.ask(&self.engine, |policy| policy.prepull(&self.engine)).await,
+            )?;
             wanted.extend(answer.into_iter().flat_map(|answer| answer.value));
         }
         Ok(wanted)
@@ -230,7 +179,8 @@ impl Policies {
     ) -> Result<Vec<PolicyAnswer<Quota>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = policy.ask(|policy| policy.limits(&self.engine, user, usage, subject)).await;
+            let answer =
+                policy.ask(&self.engine, |policy| policy.limits(&self.engine, user, usage, subject)).await;
             let question = || Question::Limits(user.clone(), usage, subject.clone());
             policy.compare(&self.engine, answer.as_ref(), question);
             answers.extend(deciding_answer(policy, answer)?);
@@ -249,7 +199,7 @@ impl Policies {
     ) -> Result<Vec<PolicyAnswer<Verdict>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = policy.ask(|policy| policy.authorize(&self.engine, request)).await;
+            let answer = policy.ask(&self.engine, |policy| policy.authorize(&self.engine, request)).await;
             policy.compare(&self.engine, answer.as_ref(), || Question::Authorize(request.clone()));
             let Some(answer) = deciding_answer(policy, answer)? else { continue };
             let denied = matches!(answer.value, Verdict::Deny(_));
@@ -273,7 +223,8 @@ impl Policies {
     ) -> Result<Vec<PolicyAnswer<InjectVerdict>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = policy.ask(|policy| policy.inject(&self.engine, request, subject)).await;
+            let answer =
+                policy.ask(&self.engine, |policy| policy.inject(&self.engine, request, subject)).await;
             let question = || Question::Inject(request.clone(), subject.clone());
             policy.compare(&self.engine, answer.as_ref(), question);
             let Some(answer) = deciding_answer(policy, answer)? else { continue };
@@ -294,7 +245,10 @@ impl Policies {
     pub async fn on_event(&self, event: &LabEvent) -> Result<Vec<PolicyAnswer<()>>, CallError> {
         let (mut answers, mut failed) = (Vec::new(), None);
         for policy in self.live.load_full().iter() {
-            match deciding_answer(policy, policy.ask(|policy| policy.on_event(&self.engine, event)).await) {
+            match deciding_answer(
+                policy,
+                policy.ask(&self.engine, |policy| policy.on_event(&self.engine, event)).await,
+            ) {
                 Ok(answer) => answers.extend(answer),
                 Err(error) => failed = Some(error),
             }
@@ -348,20 +302,46 @@ impl Policies {
         link: &Link,
         request: &LabRequest,
     ) -> Option<Result<(Customization, LabServer), CallError>> {
-        link.ask(async |policy| {
+        let answer = link.ask(&self.engine, async |policy| {
             let customization = policy.customize(&self.engine, request).await;
-            link.compare(&self.engine, customization.as_ref(), || Question::BuildPod(request.clone()));
             let server = policy.lab_server(&self.engine, request).await;
-            link.compare(&self.engine, server.as_ref(), || Question::LabServer(request.clone()));
             match (customization.transpose(), server.transpose()) {
                 (Ok(None), Ok(None)) => None,
-                (Ok(customization), Ok(server)) => {
-                    Some(Ok((customization.unwrap_or_default(), server.unwrap_or_default())))
-                }
+                (Ok(customization), Ok(server)) => Some(Ok((customization, server))),
                 (Err(error), _) | (_, Err(error)) => Some(Err(error)),
             }
+        });
+        let answer = answer.await;
+        self.compare_both(link, answer.as_ref(), request);
+        answer.map(|answer| {
+            answer.map(|(customization, server)| {
+                (customization.unwrap_or_default(), server.unwrap_or_default())
+            })
         })
-        .await
+    }
+
+    fn compare_both(
+        &self,
+        link: &Link,
+        answer: Option<&Result<BothAnswers, CallError>>,
+        request: &LabRequest,
+    ) {
+        let build_pod = || Question::BuildPod(request.clone());
+        let lab_server = || Question::LabServer(request.clone());
+        match answer {
+            Some(Err(error)) if error.hook == Hook::LabServer => {
+                link.compare_told(&self.engine, || told(Err(error)), lab_server);
+            }
+            Some(Err(error)) => link.compare_told(&self.engine, || told(Err(error)), build_pod),
+            answer => {
+                let both = answer.and_then(|answer| answer.as_ref().ok());
+                let (customization, server) = both.map_or((None, None), |(customization, server)| {
+                    (customization.as_ref(), server.as_ref())
+                });
+                link.compare_told(&self.engine, || json!(customization), build_pod);
+                link.compare_told(&self.engine, || json!(server), lab_server);
+            }
+        }
     }
 
     fn form_policy(&self) -> Option<Arc<Link>> {

@@ -24,6 +24,9 @@ pub const COMMAND: &str = "compile-policy";
 /// The most machine code of one component, in bytes: some five times the largest component. The service holds it twice while
 /// it loads a policy.
 const MACHINE_CODE: u64 = 160 << 20;
+/// How many times as long as it may compute a compilation may take. It has a low priority while the service is in use, so a busy
+/// machine makes it wait.
+const PATIENCE: u32 = 5;
 /// The longest message of the compiler, in bytes.
 const MESSAGE: u64 = 4 << 10;
 
@@ -36,7 +39,7 @@ pub struct Compiler {
     pub memory_bytes: u64,
     /// The most machine code of one component, in bytes.
     pub machine_code_bytes: u64,
-    /// How long it may take.
+    /// How long it may compute on all CPUs. On a busy machine it may take longer.
     pub timeout: Duration,
 }
 
@@ -65,7 +68,7 @@ impl Compiler {
             LoadErrorKind::Engine(format!("{program} cannot be started to compile the policy: {error}"))
         })?;
         // The child is killed when it is dropped.
-        match tokio::time::timeout(self.timeout, self.run(child, component)).await {
+        match tokio::time::timeout(self.timeout * PATIENCE, self.run(child, component)).await {
             Ok(Ok((status, machine_code, message))) => self.answer(status, machine_code, &message),
             Ok(Err(error)) => Err(LoadErrorKind::Engine(format!("the compiler cannot be read: {error}"))),
             Err(_) => Err(LoadErrorKind::CompileTimeout(self.timeout.as_secs())),
@@ -86,7 +89,7 @@ impl Compiler {
             .spawn()
     }
 
-    /// The limit of CPU time, for the case that this process ends and cannot kill the other one.
+    /// The limit of CPU time. It holds also if this process ends and cannot kill the other one.
     fn cpu_seconds(&self) -> u64 {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.timeout.as_secs().max(1).saturating_mul(u64::try_from(cores).unwrap_or(1))

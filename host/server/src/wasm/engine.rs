@@ -3,9 +3,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::{InstancePre, Linker, ResourceTableError};
-use wasmtime::{Store, Trap, UpdateDeadline};
+use wasmtime::{CallHook, Store, Trap, UpdateDeadline};
 
 use super::background::{Background, Pace};
 use super::call_state::CallState;
@@ -19,13 +18,17 @@ use super::message::message;
 use super::package_versions;
 use super::policy_name::PolicyName;
 use super::site_data::Documents;
-use super::turn::{InTurns, Turn};
+use super::slots::{PolicySlots, Slots};
+use super::turn::{InTurns, TICK, Turn};
 use super::version_record::VersionRecords;
 use crate::inventory::LiveInventory;
 use crate::registry::Artifacts;
 
-/// How often the engine's clock ticks, and so the precision of deadlines.
-const TICK: Duration = Duration::from_millis(5);
+/// How long a call may compute in a turn. Guests are looked at whenever the clock ticks, at every loop and at every function; only
+/// one that does nothing but call the host is not, and would never end its turn.
+const LONGEST_TURN: Duration = Duration::from_millis(20);
+/// After so many calls of the host it is looked how long the turn is. To look at the time takes as long as a short call.
+const CALLS_OF_HOST: u32 = 16;
 
 /// In the message of the error that a guest returned too many bytes, whose type the engine keeps private.
 const TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
@@ -100,7 +103,7 @@ pub(super) struct Engine {
     pub(super) documents: Documents,
     /// Which versions of policies are in use, and were; nothing is recorded without a folder for it.
     pub(super) versions: Option<Arc<VersionRecords>>,
-    slots: Arc<Semaphore>,
+    pub(super) slots: Slots,
     pub(super) background: Background,
 }
 
@@ -119,7 +122,7 @@ impl Engine {
         Ok(Self {
             linker: package_versions::linker(&wasm).map_err(|error| setup(&error))?,
             wasm,
-            slots: Arc::new(Semaphore::new(options.slots as usize)),
+            slots: Slots::new(options.slots, options.slot_wait),
             background: Background::new()?,
             versions: options
                 .cache
@@ -134,30 +137,34 @@ impl Engine {
     pub(super) async fn call<T: Send + 'static>(
         &self,
         component: &InstancePre<CallState>,
+        slots: &PolicySlots,
         state: CallState,
         limits: Limits,
         pace: &Pace,
         call: Calling<T>,
     ) -> Result<T, CallErrorKind> {
-        let call = self.on_fresh_instance(component, state, limits, call).await?;
-        in_time(&limits, self.background.call(call, pace)).await
+        let call = self.in_a_slot(component, slots, state, limits, call).await?;
+        in_time(&limits, &call.turn(), self.background.call(call, pace)).await
     }
 
     /// Makes one call that borrows something, on a fresh instance, within `limits`.
     pub(super) async fn call_here<'a, T: Send + 'a>(
         &self,
         component: &InstancePre<CallState>,
+        slots: &PolicySlots,
         state: CallState,
         limits: Limits,
         call: impl FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     ) -> Result<T, CallErrorKind> {
-        in_time(&limits, self.on_fresh_instance(component, state, limits, call).await?).await
+        let call = self.in_a_slot(component, slots, state, limits, call).await?;
+        in_time(&limits, &call.turn(), call).await
     }
 
     /// The call, as soon as there is a slot, which is held until the instance is dropped.
-    async fn on_fresh_instance<'a, T: Send + 'a, F>(
+    async fn in_a_slot<'a, T: Send + 'a, F>(
         &self,
         component: &InstancePre<CallState>,
+        slots: &PolicySlots,
         state: CallState,
         limits: Limits,
         call: F,
@@ -165,7 +172,8 @@ impl Engine {
     where
         F: FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     {
-        let (slot, component, engine) = (self.slot().await?, component.clone(), self.wasm.clone());
+        let slot = self.slots.take(slots).await?;
+        let (component, engine) = (component.clone(), self.wasm.clone());
         let turn = Turn::default();
         let this_turn = turn.clone();
         let run = async move {
@@ -179,35 +187,49 @@ impl Engine {
         };
         Ok(InTurns::new(run, turn))
     }
-
-    async fn slot(&self) -> Result<OwnedSemaphorePermit, CallErrorKind> {
-        let wait = self.options.slot_wait;
-        match tokio::time::timeout(wait, Arc::clone(&self.slots).acquire_owned()).await {
-            Ok(Ok(slot)) => Ok(slot),
-            Ok(Err(_)) | Err(_) => Err(CallErrorKind::Overloaded(as_millis(wait))),
-        }
-    }
 }
 
-/// The answer of a call, unless it takes too long, whether it computes or not.
+/// The answer of a call, unless it takes too long, whether it computes or not. If it could compute and has no CPU, the policy is
+/// not blamed for it.
 async fn in_time<T>(
     limits: &Limits,
+    turn: &Turn,
     call: impl Future<Output = Result<T, CallErrorKind>>,
 ) -> Result<T, CallErrorKind> {
-    let exceeded = |_| CallErrorKind::Deadline(limits.deadline_ms);
-    tokio::time::timeout(limits.wall_clock(), call).await.map_err(exceeded)?
+    let longest = limits.wall_clock();
+    tokio::time::timeout(longest, call).await.unwrap_or_else(|_| {
+        Err(if turn.waits() {
+            CallErrorKind::Deadline(limits.deadline_ms)
+        } else {
+            CallErrorKind::NoCpu(as_millis(longest))
+        })
+    })
 }
 
 fn store(engine: &wasmtime::Engine, state: CallState, limits: &Limits, turn: Turn) -> Store<CallState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.memory);
     store.set_hostcall_fuel(limits.answer_bytes);
-    // The clock says when to look, and the turn how long the guest has computed: waiting on a busy machine does not use up
-    // the policy's time, and neither does what the host does for it.
-    let mut left = Duration::from_millis(limits.deadline_ms);
+    let (this_turn, mut calls) = (turn.clone(), 0);
+    store.call_hook(move |_, hook| {
+        calls += u32::from(matches!(hook, CallHook::CallingHost));
+        if calls >= CALLS_OF_HOST {
+            calls = 0;
+            if this_turn.computed() > LONGEST_TURN {
+                return Err(DeadlineExceeded.into());
+            }
+        }
+        Ok(())
+    });
+    // The clock says when to look, and the turns how long the guest has computed: waiting on a busy machine does not use up the
+    // policy's time, and neither does what the host does for it.
+    let deadline = Duration::from_millis(limits.deadline_ms);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
-        left = left.checked_sub(turn.computed().min(TICK)).ok_or(DeadlineExceeded)?;
+        if turn.counted() > deadline {
+            return Err(DeadlineExceeded.into());
+        }
+        turn.let_others();
         // Tokio's own yield also lets timers and sockets proceed.
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
     });
@@ -284,5 +306,35 @@ impl Stopwatch {
     ) {
         let outcome = answer.as_ref().err().map_or("ok", CallErrorKind::name);
         (engine.options.on_call)(&CallRecord { policy, hook, outcome, duration: self.0.elapsed() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use super::*;
+
+    /// How a call ends that never answers.
+    async fn ended(lets_others: bool) -> CallErrorKind {
+        let turn = Turn::default();
+        let inside = turn.clone();
+        let call = InTurns::new(
+            poll_fn(move |_| {
+                if lets_others {
+                    inside.let_others();
+                }
+                Poll::<Result<(), _>>::Pending
+            }),
+            turn,
+        );
+        in_time(&Limits::default(), &call.turn(), call).await.unwrap_err()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_policy_is_to_blame_for_a_call_that_waits_and_not_for_one_that_has_no_cpu() {
+        assert!(matches!(ended(false).await, CallErrorKind::Deadline(200)));
+        assert!(matches!(ended(true).await, CallErrorKind::NoCpu(2000)));
     }
 }

@@ -60,6 +60,9 @@ pub enum CallErrorKind {
     /// Too many calls at once: no slot became free within this many milliseconds.
     #[error("no slot for the call became free in {0} ms; the service is overloaded")]
     Overloaded(u64),
+    /// Too little CPU: the call could compute all the time, and has not ended within this many milliseconds.
+    #[error("had too little CPU to answer within {0} ms; the machine is overloaded")]
+    NoCpu(u64),
     /// The policy's answer needs a grant that the policy does not have.
     #[error(transparent)]
     NotGranted(GrantViolation),
@@ -102,7 +105,7 @@ impl CallErrorKind {
             | Self::UnusableForm(_)
             | Self::UnusableMenu(_)
             | Self::Incompatible(_) => CallBlame::Policy,
-            Self::Overloaded(_) | Self::Engine(_) => CallBlame::Host,
+            Self::Overloaded(_) | Self::NoCpu(_) | Self::Engine(_) => CallBlame::Host,
         }
     }
 
@@ -120,7 +123,7 @@ impl CallErrorKind {
             Self::NotGranted(_) => "not_granted",
             Self::UnusableForm(_) => "unusable_form",
             Self::UnusableMenu(_) => "unusable_menu",
-            Self::Overloaded(_) => "overloaded",
+            Self::Overloaded(_) | Self::NoCpu(_) => "overloaded",
             Self::Incompatible(_) => "incompatible",
             Self::Engine(_) => "engine",
         }

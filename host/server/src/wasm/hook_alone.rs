@@ -13,7 +13,9 @@ impl Policies {
     /// [`CallError`], which names the policy.
     pub async fn build_pod(&self, request: &LabRequest) -> Result<Option<Customization>, CallError> {
         for link in self.live.load_full().iter() {
-            if let Some(answer) = link.ask(|policy| policy.customize(&self.engine, request)).await {
+            if let Some(answer) =
+                link.ask(&self.engine, |policy| policy.customize(&self.engine, request)).await
+            {
                 return answer.map(Some);
             }
         }
@@ -27,7 +29,9 @@ impl Policies {
     /// [`CallError`], which names the policy.
     pub async fn lab_server(&self, request: &LabRequest) -> Result<Option<LabServer>, CallError> {
         for link in self.live.load_full().iter() {
-            if let Some(answer) = link.ask(|policy| policy.lab_server(&self.engine, request)).await {
+            if let Some(answer) =
+                link.ask(&self.engine, |policy| policy.lab_server(&self.engine, request)).await
+            {
                 return answer.map(Some);
             }
         }

@@ -39,20 +39,24 @@ impl Link {
     }
 
     /// Asks the policy. If it fails by its own fault, the last good version is asked, if there is one. An error of both is that
-    /// of the policy.
+    /// of the policy, and so is one where the last good version does not have the hook: what it never decided it does not allow.
     pub(super) async fn ask<'a, T, F>(
         &'a self,
+        engine: &Engine,
         call: impl Fn(&'a Policy) -> F,
     ) -> Option<Result<T, CallError>>
     where
         F: Future<Output = Option<Result<T, CallError>>>,
     {
         let answer = call(&self.policy).await;
-        let (Some(Err(error)), Some(last_good)) = (&answer, &self.last_good) else { return answer };
+        let Some(Err(error)) = &answer else { return answer };
         if error.kind.blame() != CallBlame::Policy {
             return answer;
         }
+        self.policy.note_failure(engine);
+        let Some(last_good) = &self.last_good else { return answer };
         match call(&last_good.policy).await {
+            None => answer,
             Some(Err(other)) if other.kind.blame() == CallBlame::Policy => answer,
             instead => {
                 tracing::warn!(policy = %self.name(), %error, digest = %last_good.policy.digest, "the policy failed, and its last good version answers");
@@ -82,8 +86,18 @@ impl Link {
         answer: Option<&Result<T, CallError>>,
         question: impl FnOnce() -> Question,
     ) {
+        let live = || answer.map_or(Value::Null, |answer| told(answer.as_ref().map(|answer| json!(answer))));
+        self.compare_told(engine, live, question);
+    }
+
+    /// The same for an answer in the form in which answers are told.
+    pub(super) fn compare_told(
+        &self,
+        engine: &Arc<Engine>,
+        live: impl FnOnce() -> Value,
+        question: impl FnOnce() -> Question,
+    ) {
         let Some(candidate) = &self.candidate else { return };
-        let live = answer.map_or(Value::Null, |answer| told(answer.as_ref().map(|answer| json!(answer))));
-        Arc::clone(candidate).compare(Arc::clone(engine), live, question());
+        Arc::clone(candidate).compare(Arc::clone(engine), live(), question());
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use tracing::Instrument;
 use wasmspawner_core::config::OnFailure;
-use wasmspawner_core::form::{self, Form, FormContext};
-use wasmspawner_core::images::{self, ImageMenu, WantedImage};
+use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer, Options,
     Subject, User, Verdict,
@@ -16,6 +16,7 @@ use wasmtime::component::{Component, InstancePre, types};
 use super::background::Pace;
 use super::call::Call;
 use super::call_state::{CallState, Given};
+use super::checked_answer;
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
@@ -26,6 +27,7 @@ use super::message::message;
 use super::policy_name::PolicyName;
 use super::signature::Trust;
 use super::site_data::LiveData;
+use super::slots::PolicySlots;
 use super::spec::PolicySpec;
 use super::version_record::Version;
 use crate::telemetry::trace;
@@ -47,6 +49,7 @@ pub(super) struct Policy {
     last_error: Mutex<Option<String>>,
     has_failed: AtomicBool,
     pace: Pace,
+    slots: PolicySlots,
 }
 
 impl Policy {
@@ -77,6 +80,7 @@ impl Policy {
             last_error: Mutex::default(),
             has_failed: AtomicBool::default(),
             pace: Pace::default(),
+            slots: engine.slots.for_a_policy(),
         })
     }
 
@@ -214,7 +218,7 @@ impl Policy {
                 read(guest, ran).await
             })
         };
-        let make = |state, limits| engine.call_here(&self.component, state, limits, call);
+        let make = |state, limits| engine.call_here(&self.component, &self.slots, state, limits, call);
         Some(self.watched(engine, Hook::Prepare.into(), make).await)
     }
 
@@ -233,16 +237,8 @@ impl Policy {
         context: &FormContext,
     ) -> Option<Result<Form, CallError>> {
         let hook = self.hooks.form.as_ref()?;
-        let check = |form| self.check_form_grants(form);
+        let check = |form| checked_answer::form(form, &self.spec);
         Some(self.checked_call(engine, Hook::RenderForm, hook.render(context), check).await)
-    }
-
-    /// Checks that the form needs no grant that the policy lacks, and that it can be filled in.
-    fn check_form_grants(&self, form: Form) -> Result<Form, CallErrorKind> {
-        form::check_grant(self.name().as_str(), &form, &self.spec.grants)
-            .map_err(CallErrorKind::NotGranted)?;
-        form::check(&form).map_err(CallErrorKind::unusable_form)?;
-        Ok(form)
     }
 
     pub(super) async fn parse_form(
@@ -321,12 +317,12 @@ impl Policy {
         context: &FormContext,
     ) -> Option<Result<Option<ImageMenu>, CallError>> {
         let hook = self.hooks.images.as_ref()?;
-        Some(self.checked_call(engine, Hook::ImageMenu, hook.menu(context), checked_menu).await)
+        Some(self.checked_call(engine, Hook::ImageMenu, hook.menu(context), checked_answer::menu).await)
     }
 
     pub(super) async fn prepull(&self, engine: &Engine) -> Option<Result<Vec<WantedImage>, CallError>> {
         let hook = self.hooks.images.as_ref()?;
-        Some(self.checked_call(engine, Hook::Prepull, hook.prepull(), checked_wanted).await)
+        Some(self.checked_call(engine, Hook::Prepull, hook.prepull(), checked_answer::wanted).await)
     }
 
     async fn on_fresh_instance<T: Send + 'static>(
@@ -347,7 +343,7 @@ impl Policy {
         check: impl FnOnce(T) -> Result<T, CallErrorKind>,
     ) -> Result<T, CallError> {
         let make = async |state, limits| {
-            engine.call(&self.component, state, limits, &self.pace, run).await.and_then(check)
+            engine.call(&self.component, &self.slots, state, limits, &self.pace, run).await.and_then(check)
         };
         self.watched(engine, call.into(), make).await
     }
@@ -369,30 +365,24 @@ impl Policy {
         let answer = make(state, limits).instrument(span.clone()).await;
         trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));
         stopwatch.stop(engine, self.name(), hook, &answer);
-        answer.map_err(|kind| self.failed(engine, hook, kind))
+        answer.map_err(|kind| self.failed(hook, kind))
     }
 
-    fn failed(&self, engine: &Engine, hook: Hook, kind: CallErrorKind) -> CallError {
+    fn failed(&self, hook: Hook, kind: CallErrorKind) -> CallError {
         let error = CallError { policy: self.name().clone(), hook, kind };
         if error.kind.blame() == CallBlame::Policy {
-            if !self.has_failed.swap(true, Ordering::Relaxed)
-                && self.spec.on_failure == OnFailure::LastGood
-                && let Some(records) = engine.versions.clone()
-            {
-                records.note_failure_soon(self.name().clone(), self.recorded());
-            }
             self.note_error(error.to_string());
         }
         error
     }
-}
 
-fn checked_menu(menu: Option<ImageMenu>) -> Result<Option<ImageMenu>, CallErrorKind> {
-    menu.as_ref().map_or(Ok(()), ImageMenu::check).map_err(CallErrorKind::unusable_menu)?;
-    Ok(menu)
-}
-
-fn checked_wanted(wanted: Vec<WantedImage>) -> Result<Vec<WantedImage>, CallErrorKind> {
-    images::check_wanted(&wanted).map_err(CallErrorKind::unusable_menu)?;
-    Ok(wanted)
+    /// Remembers that a call has failed by the policy's own fault: one for a user, and not one when it is tried.
+    pub(super) fn note_failure(&self, engine: &Engine) {
+        if !self.has_failed.swap(true, Ordering::Relaxed)
+            && self.spec.on_failure == OnFailure::LastGood
+            && let Some(records) = engine.versions.clone()
+        {
+            records.note_failure_soon(self.name().clone(), self.recorded());
+        }
+    }
 }

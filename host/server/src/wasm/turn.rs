@@ -2,28 +2,66 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// How often the engine's clock ticks, and so the precision of deadlines.
+pub(super) const TICK: Duration = Duration::from_millis(5);
+
 /// The time since a call has had a thread. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct Turn {
-    /// What the thread had computed then, in nanoseconds.
-    begun: Arc<AtomicU64>,
+pub(super) struct Turn(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    /// What the thread had computed when the turn began, in nanoseconds.
+    begun: AtomicU64,
+    /// What counts of the turns before, in nanoseconds.
+    counted_before: AtomicU64,
+    /// Whether the call lets others have the thread, and has not waited for anything but a thread since.
+    lets_others: AtomicBool,
+    /// Whether the call waits for something else than a thread.
+    waits: AtomicBool,
 }
 
 impl Turn {
     /// Begins on this thread.
     pub(super) fn begin(&self) {
-        self.begun.store(thread_time(), Ordering::Relaxed);
+        self.0.begun.store(thread_time(), Ordering::Relaxed);
+        self.0.lets_others.store(false, Ordering::Relaxed);
+        self.0.waits.store(false, Ordering::Relaxed);
     }
 
     /// For how long the call has computed in this turn. For the thread that makes it.
     pub(super) fn computed(&self) -> Duration {
-        Duration::from_nanos(thread_time().saturating_sub(self.begun.load(Ordering::Relaxed)))
+        Duration::from_nanos(thread_time().saturating_sub(self.0.begun.load(Ordering::Relaxed)))
+    }
+
+    /// For how long the call has computed, as far as it counts: a turn counts for a tick at most, because the guest is looked at
+    /// whenever the clock ticks, so that what goes beyond is the work of the host.
+    pub(super) fn counted(&self) -> Duration {
+        let before = Duration::from_nanos(self.0.counted_before.load(Ordering::Relaxed));
+        before + self.computed().min(TICK)
+    }
+
+    /// The turn is about to end because others are to have the thread.
+    pub(super) fn let_others(&self) {
+        self.0.lets_others.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the call waits for something else than a thread.
+    pub(super) fn waits(&self) -> bool {
+        self.0.waits.load(Ordering::Relaxed)
+    }
+
+    fn end(&self, call_has_ended: bool) {
+        let counted = u64::try_from(self.counted().as_nanos()).unwrap_or(u64::MAX);
+        self.0.counted_before.store(counted, Ordering::Relaxed);
+        let waits = !call_has_ended && !self.0.lets_others.load(Ordering::Relaxed);
+        self.0.waits.store(waits, Ordering::Relaxed);
     }
 }
 
@@ -39,9 +77,14 @@ impl<F: Future> InTurns<F> {
         Self { call: Box::pin(call), turn, computed: Duration::ZERO }
     }
 
-    /// For how long it has computed in all turns that have ended.
+    /// For how long it has computed in all turns that have ended, whatever counts of it.
     pub(super) fn computed(&self) -> Duration {
         self.computed
+    }
+
+    /// Its turns, for those who do not have the call.
+    pub(super) fn turn(&self) -> Turn {
+        self.turn.clone()
     }
 }
 
@@ -53,6 +96,7 @@ impl<F: Future> Future for InTurns<F> {
         let polled = self.call.as_mut().poll(cx);
         let computed = self.turn.computed();
         self.computed += computed;
+        self.turn.end(polled.is_ready());
         polled
     }
 }
@@ -66,7 +110,10 @@ fn thread_time() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use tokio::task::yield_now;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -94,6 +141,48 @@ mod tests {
         );
         assert!((&mut call).await < A_WHILE);
         assert!(call.computed() >= 2 * A_WHILE);
+    }
+
+    #[tokio::test]
+    async fn turns_that_end_at_once_count_as_well_as_long_ones() {
+        let turn = Turn::default();
+        let seen = turn.clone();
+        InTurns::new(
+            async {
+                for _ in 0..100 {
+                    let (spent, now) = (Turn::default(), Duration::from_micros(100));
+                    spent.begin();
+                    while spent.computed() < now {}
+                    yield_now().await;
+                }
+                compute();
+            },
+            turn,
+        )
+        .await;
+        let counted = seen.counted();
+        assert!(counted >= Duration::from_millis(10) + TICK, "{counted:?}");
+        assert!(A_WHILE > TICK, "of the last turn, only a tick counts");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_lets_others_have_the_thread_waits_for_nothing_else() {
+        for (lets_others, waits) in [(true, false), (false, true)] {
+            let turn = Turn::default();
+            let (seen, inside) = (turn.clone(), turn.clone());
+            let call = InTurns::new(
+                poll_fn(move |_| {
+                    if lets_others {
+                        inside.let_others();
+                    }
+                    Poll::<()>::Pending
+                }),
+                turn,
+            );
+            assert!(!seen.waits(), "it has not begun");
+            assert!(timeout(Duration::ZERO, call).await.is_err());
+            assert_eq!(seen.waits(), waits);
+        }
     }
 
     #[tokio::test]

@@ -54,14 +54,16 @@ pub(super) struct Predecessor<T> {
 impl<T> Predecessor<T> {
     /// The version that answers where the next one fails: the one before, or what answered for that. `is_next` tells whether a
     /// version is the next one.
-    pub(super) fn last_good_for(self, is_next: impl FnOnce(&T) -> bool) -> Option<T> {
-        if is_next(&self.in_use) {
+    pub(super) fn last_good_for(self, is_next: impl Fn(&T) -> bool) -> Option<T> {
+        let good = if is_next(&self.in_use) {
             self.last_good
         } else if self.failed {
             self.last_good.or(Some(self.in_use))
         } else {
             Some(self.in_use)
-        }
+        };
+        // Where a version takes its own place again, asking it twice gives nothing.
+        good.filter(|good| !is_next(good))
     }
 }
 
@@ -69,8 +71,7 @@ impl VersionRecord {
     /// The version that answers where `next` fails, if `next` takes the place of what is recorded.
     pub(super) fn last_good_for(self, next: &Version) -> Option<Version> {
         let Self { in_use, failed, last_good, policy: _ } = self;
-        let good = Predecessor { in_use, failed, last_good }.last_good_for(|in_use| in_use.is_like(next));
-        good.filter(|good| !good.is_like(next))
+        Predecessor { in_use, failed, last_good }.last_good_for(|version| version.is_like(next))
     }
 }
 

@@ -25,15 +25,29 @@ const LONGEST_TOKEN: u64 = 16 << 10;
 
 /// What was read of each document the last time, for the time in which its service does not answer.
 pub(crate) struct Documents {
-    kept: Mutex<HashMap<String, Kept>>,
+    kept: Mutex<HashMap<Origin, Kept>>,
     /// Where it is kept for the next start, too.
     folder: Option<PathBuf>,
+}
+
+/// Where a document is, and who may read it: what was read with one token is not for whoever has another.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Origin {
+    url: String,
+    token_file: Option<PathBuf>,
+}
+
+impl Origin {
+    fn of(document: &DocumentConfig) -> Self {
+        Self { url: document.url.clone(), token_file: document.token_file.clone() }
+    }
 }
 
 /// What was read of a document.
 #[derive(Clone, Serialize, Deserialize)]
 struct Kept {
-    url: String,
+    #[serde(flatten)]
+    origin: Origin,
     read_at: Timestamp,
     datum: Datum,
 }
@@ -57,10 +71,10 @@ impl Documents {
         match fetch(document).await {
             Ok(datum) => {
                 let read_at = Timestamp::now();
-                self.keep(&Kept { url: document.url.clone(), read_at, datum: datum.clone() });
+                self.keep(&Kept { origin: Origin::of(document), read_at, datum: datum.clone() });
                 Ok(DocumentRead { datum, read_at, problem: None })
             }
-            Err(problem) => match self.kept(&document.url) {
+            Err(problem) => match self.kept(&Origin::of(document)) {
                 Some(Kept { datum, read_at, .. }) => {
                     Ok(DocumentRead { datum, read_at, problem: Some(problem) })
                 }
@@ -71,10 +85,10 @@ impl Documents {
 
     fn keep(&self, kept: &Kept) {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = all.insert(kept.url.clone(), kept.clone());
+        let before = all.insert(kept.origin.clone(), kept.clone());
         drop(all);
         let is_new = before.is_none_or(|before| before.datum.version != kept.datum.version);
-        let Some(file) = self.file(&kept.url).filter(|_| is_new) else { return };
+        let Some(file) = self.file(&kept.origin).filter(|_| is_new) else { return };
         let written = serde_json::to_vec(kept).map_err(std::io::Error::from).and_then(|content| {
             file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
             whole_file::write(&file, &content)
@@ -84,16 +98,17 @@ impl Documents {
         }
     }
 
-    fn kept(&self, url: &str) -> Option<Kept> {
-        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(url).cloned();
+    fn kept(&self, origin: &Origin) -> Option<Kept> {
+        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(origin).cloned();
         known.or_else(|| {
-            let kept: Kept = serde_json::from_slice(&std::fs::read(self.file(url)?).ok()?).ok()?;
-            (kept.url == url).then_some(kept)
+            let kept: Kept = serde_json::from_slice(&std::fs::read(self.file(origin)?).ok()?).ok()?;
+            (kept.origin == *origin).then_some(kept)
         })
     }
 
-    fn file(&self, url: &str) -> Option<PathBuf> {
-        Some(self.folder.as_ref()?.join(format!("{}.json", Digest::of(url.as_bytes()).hex())))
+    fn file(&self, origin: &Origin) -> Option<PathBuf> {
+        let name = Digest::of(&serde_json::to_vec(origin).ok()?).hex();
+        Some(self.folder.as_ref()?.join(format!("{name}.json")))
     }
 }
 
