@@ -17,6 +17,7 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::token::{TokenDigest, TokenEntry};
 
 use crate::api::Client;
+use crate::compiled_policies::CompiledPolicies;
 use crate::guests;
 
 /// Time limit for the service to become ready, which includes the compilation of its policies.
@@ -93,6 +94,8 @@ impl Service {
 
     /// Starts the service, and waits until it is ready.
     pub async fn run(&mut self) -> anyhow::Result<()> {
+        let (compiled, state) = (CompiledPolicies::of(&self.binary), self.folder().join("state"));
+        compiled.lend(&state)?;
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_file())?;
         let mut command = self.command();
         if let Some(fault) = self.fault.take() {
@@ -105,7 +108,8 @@ impl Service {
         ready
             .map_err(anyhow::Error::from)
             .flatten()
-            .with_context(|| format!("not ready; its log:\n{}", self.log()))
+            .with_context(|| format!("not ready; its log:\n{}", self.log()))?;
+        Ok(compiled.keep(&state)?)
     }
 
     /// Runs the service until it ends by itself, for configurations that it refuses.

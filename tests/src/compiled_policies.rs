@@ -1,0 +1,79 @@
+//! Machine code of policies that the services of all tests share, so that each policy is compiled once and not for each test.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, DirEntry};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+/// How many files are kept: those of the last builds.
+const KEPT: usize = 200;
+
+/// The folder for the services that run this program.
+pub(crate) struct CompiledPolicies(PathBuf);
+
+impl CompiledPolicies {
+    /// Beside what cargo keeps for the tests of the program.
+    pub(crate) fn of(program: &Path) -> Self {
+        static CLEANED: Once = Once::new();
+        let target = program.ancestors().nth(2).unwrap_or(program);
+        let folder = target.join("tmp/compiled-policies");
+        // What cannot be removed is in nobody's way.
+        CLEANED.call_once(|| drop(remove_old(&folder)));
+        Self(folder)
+    }
+
+    /// Gives a service that has no state yet what others have compiled.
+    pub(crate) fn lend(&self, state: &Path) -> io::Result<()> {
+        if state.exists() || !self.0.exists() {
+            return Ok(());
+        }
+        link_all(&self.0, &of_service(state))
+    }
+
+    /// Keeps what the service has compiled.
+    pub(crate) fn keep(&self, state: &Path) -> io::Result<()> {
+        let compiled = of_service(state);
+        if compiled.exists() { link_all(&compiled, &self.0) } else { Ok(()) }
+    }
+}
+
+/// Where a service has the machine code of its policies.
+fn of_service(state: &Path) -> PathBuf {
+    state.join("compiled-policies")
+}
+
+/// Services never change such a file, but replace it.
+fn link_all(from: &Path, to: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(to)?;
+    for entry in from.read_dir()? {
+        let file = entry?.path();
+        if file.extension() != Some(OsStr::new("cwasm")) {
+            continue;
+        }
+        let Some(name) = file.file_name() else { continue };
+        match fs::hard_link(&file, to.join(name)) {
+            // Another test was faster, or has removed it.
+            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {}
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy(&file, to, name)?,
+            linked => linked?,
+        }
+    }
+    Ok(())
+}
+
+fn copy(file: &Path, to: &Path, name: &OsStr) -> io::Result<()> {
+    // Nobody must see a part of it.
+    let mut copy = tempfile::NamedTempFile::new_in(to)?;
+    io::copy(&mut fs::File::open(file)?, &mut copy)?;
+    copy.persist(to.join(name))?;
+    Ok(())
+}
+
+fn remove_old(folder: &Path) -> io::Result<()> {
+    let mut files: Vec<DirEntry> = folder.read_dir()?.collect::<io::Result<_>>()?;
+    let age = |file: &DirEntry| file.metadata().and_then(|metadata| metadata.modified()).ok();
+    files.sort_by_key(|file| std::cmp::Reverse(age(file)));
+    files.iter().skip(KEPT).try_for_each(|file| fs::remove_file(file.path()))
+}
