@@ -10,6 +10,9 @@ TARGET = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); i
 comma = ,
 HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 
+# Tests wait for services more than they compute.
+RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
+
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME POLICY
 
 .DEFAULT_GOAL := help
@@ -37,7 +40,7 @@ test: unit e2e chart ## all tests, except those on a real node
 unit: ## tests of the Rust packages and of sdk/python
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(CARGO) test --locked --workspace --no-run
-	$(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace
+	$(PYTHON) tests/control-plane/run.py with env RUST_TEST_THREADS=$(RUST_TEST_THREADS) $(CARGO) test --locked --workspace
 	cd sdk/python && $(VENV)/python -m pytest -q
 
 e2e: ## real JupyterHub, JupyterLab and browser against the service
