@@ -43,8 +43,12 @@ impl Turn {
     /// For how long the call has computed, as far as it counts: a turn counts for a tick at most, because the guest is looked at
     /// whenever the clock ticks, so that what goes beyond is the work of the host.
     pub(super) fn counted(&self) -> Duration {
+        self.counted_with(self.computed())
+    }
+
+    fn counted_with(&self, this_turn: Duration) -> Duration {
         let before = Duration::from_nanos(self.0.counted_before.load(Ordering::Relaxed));
-        before + self.computed().min(TICK)
+        before + this_turn.min(TICK)
     }
 
     /// The turn is about to end because others are to have the thread.
@@ -57,8 +61,9 @@ impl Turn {
         self.0.waits.load(Ordering::Relaxed)
     }
 
-    fn end(&self, call_has_ended: bool) {
-        let counted = u64::try_from(self.counted().as_nanos()).unwrap_or(u64::MAX);
+    /// Ends a turn of this length. To look at the time once more would take as long as all of this.
+    fn end(&self, computed: Duration, call_has_ended: bool) {
+        let counted = u64::try_from(self.counted_with(computed).as_nanos()).unwrap_or(u64::MAX);
         self.0.counted_before.store(counted, Ordering::Relaxed);
         let waits = !call_has_ended && !self.0.lets_others.load(Ordering::Relaxed);
         self.0.waits.store(waits, Ordering::Relaxed);
@@ -96,7 +101,7 @@ impl<F: Future> Future for InTurns<F> {
         let polled = self.call.as_mut().poll(cx);
         let computed = self.turn.computed();
         self.computed += computed;
-        self.turn.end(polled.is_ready());
+        self.turn.end(computed, polled.is_ready());
         polled
     }
 }
