@@ -8,7 +8,6 @@ machine, so the ratio is what service, TLS and the keeper cost, without schedule
 environment of `make test`.
 """
 
-import argparse
 import logging
 import os
 import statistics
@@ -21,12 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "deploy/local"), str(ROOT / "sdk/python/src")]
 
+from bench_arguments import arguments  # noqa: E402
 from dask_site import DaskSite  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 from distributed.deploy import Cluster  # noqa: E402
 from world import eventually  # noqa: E402
 
-import toolchain  # noqa: E402
 from wasmspawner.dask import WasmSpawnerCluster  # noqa: E402
 
 WORKERS = 8
@@ -35,12 +34,7 @@ BOUND = 120
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=5, help="how many clusters of each kind are started")
-    parser.add_argument("--program", type=Path, default=toolchain.target_dir() / "release/wasmspawner-under-test")
-    options = parser.parse_args()
-    if not options.program.exists():
-        sys.exit(f"{options.program} does not exist; `cargo bench --locked --workspace --bench images` builds it")
+    options = arguments(__doc__, "--times", 5, "how many clusters of each kind are started")
     with tempfile.TemporaryDirectory() as folder:
         site = DaskSite(Path(folder))
         site.lone.settings.program = options.program

@@ -7,7 +7,6 @@ reference is a client that asks the same registry for the same tags through the 
 environment of `make test`.
 """
 
-import argparse
 import itertools
 import sys
 import tempfile
@@ -25,11 +24,10 @@ import requests
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "deploy/local")]
 
+from bench_arguments import arguments  # noqa: E402
 from local_registry import LocalRegistry, taken_over_registry  # noqa: E402
 from lone_service import LoneService  # noqa: E402
 from world import eventually  # noqa: E402
-
-import toolchain  # noqa: E402
 
 REPOSITORY = "site/lab"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -38,12 +36,7 @@ AT_ONCE = 8
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tags", type=int, default=2000, help="how many tags the repository has")
-    parser.add_argument("--program", type=Path, default=toolchain.target_dir() / "release/wasmspawner-under-test")
-    options = parser.parse_args()
-    if not options.program.exists():
-        sys.exit(f"{options.program} does not exist; `cargo bench --locked --workspace --bench images` builds it")
+    options = arguments(__doc__, "--tags", 2000, "how many tags the repository has")
     with tempfile.TemporaryDirectory() as folder, LocalRegistry(Path(folder) / "registry") as registry:
         tags = list(itertools.islice(daily(), options.tags))
         for tag in tags:

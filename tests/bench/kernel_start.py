@@ -8,7 +8,6 @@ what service, launcher and provisioner cost, without scheduler and container run
 `make test`.
 """
 
-import argparse
 import asyncio
 import os
 import statistics
@@ -20,21 +19,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "deploy/local"), str(ROOT / "sdk/python/src")]
 
+from bench_arguments import arguments  # noqa: E402
 from jupyter_client.manager import AsyncKernelManager  # noqa: E402
 from jupyter_client.provisioning import KernelProvisionerFactory  # noqa: E402
 from kernel_site import KernelSite  # noqa: E402
 
-import toolchain  # noqa: E402
-
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=10, help="how many kernels of each kind are started")
-    parser.add_argument("--program", type=Path, default=toolchain.target_dir() / "release/wasmspawner-under-test")
-    options = parser.parse_args()
-    if not options.program.exists():
-        sys.exit(f"{options.program} does not exist; `cargo bench --locked --workspace --bench images` builds it")
+    options = arguments(__doc__, "--times", 10, "how many kernels of each kind are started")
     with tempfile.TemporaryDirectory() as folder:
         site = KernelSite(Path(folder))
         site.lone.settings.program = options.program

@@ -20,20 +20,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/languages"), str(ROOT / "deploy/local")]
 
 import run as languages  # noqa: E402
-
-import toolchain  # noqa: E402
+from bench_arguments import arguments  # noqa: E402
 
 HOOKS = ("form.render", "form.parse", "build-pod.customize")
 
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=2000, help="how often each hook is called")
-    parser.add_argument("--program", type=Path, default=toolchain.target_dir() / "release/wasmspawner-under-test")
-    options = parser.parse_args()
-    if not options.program.exists():
-        sys.exit(f"{options.program} does not exist; `cargo bench --locked --workspace --bench policy_call` builds it")
+    options = arguments(__doc__, "--calls", 2000, "how often each hook is called")
     if not languages.cached():
         return
     with tempfile.TemporaryDirectory() as folder:

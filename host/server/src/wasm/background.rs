@@ -117,6 +117,7 @@ async fn while_short<F: Future>(call: &mut InTurns<F>) -> Option<F::Output> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
     use std::thread;
 
     use tokio::task::yield_now;
@@ -199,10 +200,10 @@ mod tests {
     async fn a_load_that_never_pauses_keeps_no_long_call_waiting() {
         let background = Background::new().unwrap();
         let (ended, end) = std::sync::mpsc::channel::<()>();
-        let loads: Vec<_> = (0..available_parallelism().unwrap().get()).map(|_| ()).collect();
-        let end = std::sync::Arc::new(std::sync::Mutex::new(end));
-        let stuck = loads.iter().map(|()| {
-            let end = std::sync::Arc::clone(&end);
+        let end = Arc::new(Mutex::new(end));
+        let as_many_as_threads = 0..available_parallelism().unwrap().get();
+        let stuck = as_many_as_threads.map(|_| {
+            let end = Arc::clone(&end);
             background.load(async move { end.lock().unwrap().recv().is_err() })
         });
         let call = async {

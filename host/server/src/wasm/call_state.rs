@@ -10,7 +10,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use super::limits::{Limits, MemoryBudget};
+use super::limits::{Limits, MemoryBudget, as_millis};
 use super::message::one_line;
 use super::policy_name::PolicyName;
 use super::site_data::{Datum, SiteData};
@@ -72,7 +72,7 @@ impl CallState {
             given,
             memory: MemoryBudget::new(limits.memory_bytes),
             log: LogBudget { lines: limits.log_lines, bytes: limits.log_bytes, exhausted: false },
-            now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            now_ms: as_millis(now),
             wasi: None,
         }
     }

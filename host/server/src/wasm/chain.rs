@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::OnFailure;
@@ -333,13 +333,13 @@ impl Policies {
                 link.compare_told(&self.engine, || told(Err(error)), lab_server);
             }
             Some(Err(error)) => link.compare_told(&self.engine, || told(Err(error)), build_pod),
-            answer => {
-                let both = answer.and_then(|answer| answer.as_ref().ok());
-                let (customization, server) = both.map_or((None, None), |(customization, server)| {
-                    (customization.as_ref(), server.as_ref())
-                });
+            Some(Ok((customization, server))) => {
                 link.compare_told(&self.engine, || json!(customization), build_pod);
                 link.compare_told(&self.engine, || json!(server), lab_server);
+            }
+            None => {
+                link.compare_told(&self.engine, || Value::Null, build_pod);
+                link.compare_told(&self.engine, || Value::Null, lab_server);
             }
         }
     }

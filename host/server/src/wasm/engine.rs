@@ -13,7 +13,7 @@ use super::engine_config::config;
 use super::errors::{CallErrorKind, EngineError};
 use super::hook::Hook;
 use super::hook_table::{Calling, Ended, Guest, WrongType};
-use super::limits::{DeadlineExceeded, Limits, MemoryExceeded};
+use super::limits::{DeadlineExceeded, Limits, MemoryExceeded, as_millis};
 use super::message::message;
 use super::package_versions;
 use super::policy_name::PolicyName;
@@ -283,10 +283,6 @@ fn last_words(store: &Store<CallState>, error: &wasmtime::Error) -> String {
 
 fn setup(error: &wasmtime::Error) -> EngineError {
     EngineError::Setup(format!("{error:#}"))
-}
-
-pub(super) fn as_millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Measures the duration of a call and reports it to `OnCall`.

@@ -65,6 +65,11 @@ impl Limits {
     }
 }
 
+/// A duration in whole milliseconds.
+pub(super) fn as_millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The size of a menu of images in bytes.
 const MENU_BYTES: usize = 8 << 20;
 

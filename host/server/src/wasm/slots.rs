@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::errors::CallErrorKind;
+use super::limits::as_millis;
 
 /// The slots for calls. A policy whose calls are slow takes at most half of them, so that others need not wait for it.
 pub(super) struct Slots {
@@ -42,9 +43,7 @@ impl Slots {
             Some(Slot { _of_policy: of_policy, _of_all: of_all })
         };
         let taken = tokio::time::timeout(self.wait, both).await.ok().flatten();
-        taken.ok_or_else(|| {
-            CallErrorKind::Overloaded(u64::try_from(self.wait.as_millis()).unwrap_or(u64::MAX))
-        })
+        taken.ok_or_else(|| CallErrorKind::Overloaded(as_millis(self.wait)))
     }
 }
 

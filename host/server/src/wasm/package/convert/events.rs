@@ -1,6 +1,7 @@
 use wasmspawner_core::policy::{Happening, LabEvent};
 
 use super::super::bindings::hooks::events as wit;
+use crate::wasm::limits::as_millis;
 
 pub(in super::super) fn lab_event(event: &LabEvent) -> wit::Event {
     let LabEvent { what, at, username, server, operation, image, took, reason, message, subject: _ } = event;
@@ -17,7 +18,7 @@ pub(in super::super) fn lab_event(event: &LabEvent) -> wit::Event {
         server: server.clone(),
         operation: operation.clone(),
         image: image.clone(),
-        took_ms: took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+        took_ms: took.map(as_millis),
         reason: reason.clone(),
         message: message.clone(),
     }
