@@ -1,10 +1,12 @@
 //! Kernels on a real API server, with exactly the permissions and under exactly the admission policy of labs.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use http::Method;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, ResourceQuota, Secret};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::{Api, DeleteParams, ListParams};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -12,7 +14,7 @@ use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::kubernetes::SKIPPED;
 
 use crate::labs::{assert_permitted, service_with, stop};
-use crate::site::{CLUSTER_WIDE, ONE_NAMESPACE, Site, until};
+use crate::site::{CLUSTER_WIDE, ONE_NAMESPACE, Site, until, until_within_a_minute};
 
 const KERNEL: &str = "4d1a30f9-3e9b-4f6e-8f0a-7a1a0ecb2a1f";
 
@@ -55,11 +57,13 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     run(&ada).await;
     assert_eq!(names().await.len(), 2);
     if mode == "delete" {
+        let quotas: Api<ResourceQuota> = Api::namespaced(client.clone(), namespace);
+        let quota = quotas.list(&ListParams::default()).await.unwrap().items.remove(0).status.unwrap();
+        let cpus = |amounts: Option<BTreeMap<String, Quantity>>| amounts.unwrap()["limits.cpu"].clone();
+        assert_eq!(cpus(quota.used), cpus(quota.hard), "the cluster counts the lab, and its kernel");
         let second = format!("{PREFIX}/labs/ada/kernels/more");
         assert_eq!(start(&ada, &second).await.status, 201);
-        let kernel = async || -> Value { ada.get(&second).await.unwrap().json().unwrap() };
-        until(async || kernel().await["status"] == "failed").await;
-        let failed = kernel().await;
+        let failed = kernel_that_is("failed", &ada, &second).await;
         assert_eq!(failed["reason"], "QuotaExceeded", "{failed:#}");
         assert!(
             failed["message"].as_str().unwrap().starts_with("Your quota does not allow this"),
@@ -127,6 +131,16 @@ async fn start(ada: &Client, path: &str) -> Answer {
 async fn run(ada: &Client) {
     let answer = start(ada, &path()).await;
     assert_eq!(answer.status, 201, "{answer:?}");
-    let kernel = async || -> Value { ada.get(&path()).await.unwrap().json().unwrap() };
-    until(async || kernel().await["status"] == "running").await;
+    kernel_that_is("running", ada, &path()).await;
+}
+
+/// Waits until a kernel has this status, for a minute at most, and returns what the service tells of it.
+async fn kernel_that_is(status: &str, ada: &Client, path: &str) -> Value {
+    let mut kernel = Value::Null;
+    let has_status = until_within_a_minute(async || {
+        kernel = ada.get(path).await.unwrap().json().unwrap();
+        kernel["status"] == status
+    });
+    assert!(has_status.await, "the kernel was not {status} within a minute: {kernel:#}");
+    kernel
 }

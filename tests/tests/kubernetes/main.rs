@@ -14,6 +14,7 @@ mod kernels;
 mod labs;
 mod network_policy;
 mod prepulls;
+mod quotas;
 mod restore;
 mod services;
 mod site;

@@ -17,6 +17,7 @@ use wasmspawner_core::manifest::{LabObject, LabObjects, ObjectKind};
 use wasmspawner_core::volumes::other_owner;
 
 use super::error::says_no_such_kind;
+use super::quota_count::QuotaCount;
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 
@@ -40,7 +41,8 @@ impl Creator {
         Self { client, request_timeout }
     }
 
-    /// Creates a lab within the time `within`: the namespace first, then everything else in parallel, then the pod. If
+    /// Creates a lab within the time `within`: the namespace first, then everything else in parallel, then the pod, which
+    /// the quota then counts. If
     /// an object exists already and does not belong to the spawn whose record has `spawn_uid`, it is left alone and the
     /// creation fails. It also fails if a volume claim belongs to another user.
     pub async fn create_lab(
@@ -55,6 +57,9 @@ impl Creator {
         self.check_claims_of_the_site(objects, &retry_policy).await?;
         let pod =
             self.create_object(&LabObject::from(objects.last().clone()), spawn_uid, &retry_policy).await?;
+        if let Some(quota) = &objects.resource_quota {
+            QuotaCount::of(quota, &self.client, &retry_policy).includes_pod().await?;
+        }
         Ok(CreatedLab { namespace, pod: parse(pod)? })
     }
 
@@ -81,12 +86,16 @@ impl Creator {
             Some(namespace) => Some(parse(self.create_object(namespace, spawn_uid, retry_policy).await?)?),
             None => None,
         };
-        let rest: Vec<LabObject> = objects.rest().collect();
-        // Waits for all of them, also when one fails, so that no request is still under way when the lab is deleted
-        // again.
-        let created =
-            join_all(rest.iter().map(|object| self.create_object(object, spawn_uid, retry_policy))).await;
-        created.into_iter().collect::<Result<Vec<_>, _>>()?;
+        // The quota comes first, so that the API server most often knows it when the pod comes.
+        let (quota, rest): (Vec<_>, Vec<_>) =
+            objects.rest().partition(|object| matches!(object, LabObject::ResourceQuota(_)));
+        for objects in [quota, rest] {
+            // Waits for all of them, also when one fails, so that no request is still under way when the lab is deleted
+            // again.
+            let created =
+                join_all(objects.iter().map(|object| self.create_object(object, spawn_uid, retry_policy)));
+            created.await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        }
         Ok(namespace)
     }
 
@@ -149,6 +158,11 @@ impl Creator {
                 let claim = creation.create_or_keep().await?;
                 refuse_claim_of_another(&claim.metadata, &wanted.metadata)?;
                 Ok(claim)
+            }
+            LabObject::ResourceQuota(wanted) => {
+                let created = creation.create_own_unread(spawn_uid).await?;
+                QuotaCount::of(wanted, &self.client, retry_policy).begun().await?;
+                Ok(created)
             }
             _ => creation.create_own_unread(spawn_uid).await,
         }

@@ -16,6 +16,7 @@ mod health;
 mod list;
 mod provision;
 mod pull_pods;
+mod quota_count;
 mod rate_limiter;
 mod records;
 mod retry;

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use wasmspawner_core::environment::{Account, Credentials, ProvisionedObjects, TARGET_LABEL};
 
 use super::connect::ApiUrl;
+use super::quota_count::QuotaCount;
 use super::retry::{RetryPolicy, retrying};
 use super::{Connection, KubernetesError, StatusReason};
 
@@ -50,6 +51,7 @@ impl TargetObjects {
         let namespace = objects.namespace.metadata.name.as_deref().unwrap_or_default();
         if let Some(quota) = &objects.quota {
             self.create(namespace, quota).await?;
+            QuotaCount::of(quota, &self.client, &self.retry_policy).begun().await?;
         }
         match (&objects.account, &self.api_url.get()) {
             (Some(account), Some(api_url)) => self.make_account(namespace, account, api_url).await.map(Some),
