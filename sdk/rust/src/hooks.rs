@@ -21,7 +21,8 @@ pub trait Policy: Sized + 'static {
     /// discarded.
     ///
     /// The service calls this once when the policy is loaded, and begins all calls with a copy of what it returns. So it must not
-    /// depend on time, on random numbers, or on what the service knows about images.
+    /// depend on time, on random numbers, on the site's data, or on what the service knows about images: if it asks [`crate::host`] for
+    /// that, there is no such copy, and every call runs this anew.
     fn from_config(config: &mut Section<'_>) -> Self;
 }
 

@@ -75,6 +75,9 @@ async fn a_policy_that_misbehaves_when_it_is_prepared_works_without() {
         ("memory", "policy `evil`, prepare.run: "),
         ("panic", "policy `evil`, prepare.run: "),
         ("fill", "policy `evil`, prepare.run: "),
+        // What it has learnt would stay as it was: the same random bytes in all calls, and the data of yesterday.
+        ("random", "`prepare` calls `random`, whose answer is not the same in all calls"),
+        ("data", "`prepare` calls `data`, whose answer is not the same in all calls"),
     ] {
         let policies = load(vec![hostile(&format!("{act}-when-prepared"))]).await;
         let preparation = policies.loaded()[0].preparation.clone();

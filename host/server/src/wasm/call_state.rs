@@ -43,6 +43,8 @@ pub(super) struct CallState {
     pub(super) memory: MemoryBudget,
     log: LogBudget,
     now_ms: u64,
+    /// The first function by which the policy has learnt what is not the same in all calls.
+    learnt_by: Option<&'static str>,
     /// Made when a guest first uses WASI, which a successful call never does.
     wasi: Option<Inert>,
 }
@@ -73,8 +75,19 @@ impl CallState {
             memory: MemoryBudget::new(limits.memory_bytes),
             log: LogBudget { lines: limits.log_lines, bytes: limits.log_bytes, exhausted: false },
             now_ms: as_millis(now),
+            learnt_by: None,
             wasi: None,
         }
+    }
+
+    /// Notes that the policy learns by this function what is not the same in all calls.
+    pub(super) fn note_learning_by(&mut self, function: &'static str) {
+        self.learnt_by.get_or_insert(function);
+    }
+
+    /// The first such function that the policy has called.
+    pub(super) fn learnt_by(&self) -> Option<&'static str> {
+        self.learnt_by
     }
 
     /// The policy's configuration, as JSON.

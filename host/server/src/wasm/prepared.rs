@@ -24,6 +24,9 @@ pub(super) enum NotPrepared {
     /// The component has something that cannot be copied.
     #[error("the component cannot be copied: {0}")]
     NotCopied(String),
+    /// It has learnt in `prepare` what may be otherwise in its calls.
+    #[error("`prepare` calls `{0}`, whose answer is not the same in all calls: call it in the hooks")]
+    Learnt(&'static str),
     /// The call of `prepare` has failed.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -31,6 +34,9 @@ pub(super) enum NotPrepared {
     #[error(transparent)]
     Load(#[from] LoadErrorKind),
 }
+
+/// The bytes of the copy.
+type Copied = Result<Vec<u8>, NotPrepared>;
 
 /// The component with the memory that it has after `prepare`, from the cache if there is one for this configuration.
 pub(super) async fn prepared(
@@ -49,7 +55,7 @@ pub(super) async fn prepared(
     Ok(cache::compile(engine, &name, &copy).await?)
 }
 
-async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8]) -> Result<Vec<u8>, NotPrepared> {
+async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8]) -> Copied {
     let mut wizer = Wizer::new();
     wizer.keep_init_func(true);
     let (context, with_accessors) =
@@ -57,19 +63,22 @@ async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8]) -> Resu
     let machine_code = engine.options.compiler.compile(&with_accessors).await?;
     let with_accessors = cache::deserialize(engine, &machine_code).map_err(|error| not_copied(&error))?;
     let policy = policy.with(engine, &with_accessors)?;
-    let read = |guest: Guest, ran: wasmtime::Result<()>| -> BoxFuture<'_, Ended<Vec<u8>>> {
+    let read = |guest: Guest, ran: wasmtime::Result<()>| -> BoxFuture<'_, Ended<Copied>> {
         Box::pin(async {
             if let Err(error) = ran {
                 return (guest.store, Err(error));
             }
+            if let Some(function) = guest.store.data().learnt_by() {
+                return (guest.store, Ok(Ok(Err(NotPrepared::Learnt(function)))));
+            }
             let mut accessors = Accessors { guest, problem: None };
             let copy = wizer.snapshot_component(&context, &mut accessors).await;
             let Accessors { guest, problem } = accessors;
-            (guest.store, problem.map_or(copy, Err).map(Ok))
+            (guest.store, problem.map_or(copy, Err).map(|copy| Ok(Ok(copy))))
         })
     };
     let copy = policy.prepare(engine, read).await;
-    Ok(copy.ok_or_else(|| NotPrepared::NotCopied("it has no `prepare`".to_owned()))??)
+    copy.ok_or_else(|| NotPrepared::NotCopied("it has no `prepare`".to_owned()))??
 }
 
 fn not_copied(error: &wasmtime::Error) -> NotPrepared {

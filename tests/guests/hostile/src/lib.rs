@@ -161,6 +161,10 @@ impl prepare::Guest for Hostile {
             while black_box(true) && core::arch::wasm32::memory_grow(0, 1) != usize::MAX {}
         } else if asked("log-flood") {
             (0..1_000).for_each(|line| host::info(&format!("line {line}")));
+        } else if asked("random") {
+            black_box(host::random(8));
+        } else if asked("data") {
+            black_box(host::data("teams"));
         }
     }
 }

@@ -31,14 +31,17 @@ impl host::Host for CallState {
     }
 
     fn clock_now(&mut self) -> u64 {
+        self.note_learning_by("clock-now");
         self.now_ms()
     }
 
     fn random(&mut self, length: u32) -> Vec<u8> {
+        self.note_learning_by("random");
         self.random_bytes(length)
     }
 
     fn images(&mut self, repository: String) -> Vec<host::KnownImage> {
+        self.note_learning_by("images");
         // A name that is no repository's has no images, as one that is not listed.
         let Ok(repository) = repository.parse::<Repository>() else { return Vec::new() };
         let (registries, nodes) = (self.inventory().registries(), self.inventory().nodes());
@@ -47,27 +50,33 @@ impl host::Host for CallState {
     }
 
     fn data(&mut self, name: String) -> Option<host::SiteData> {
+        self.note_learning_by("data");
         let datum = self.site_data(&name)?;
         Some(host::SiteData { version: datum.version.clone(), json: datum.json.clone() })
     }
 
     fn lab_nodes(&mut self) -> u32 {
+        self.note_learning_by("lab-nodes");
         u32::try_from(self.inventory().nodes().count()).unwrap_or(u32::MAX)
     }
 
     fn child(&mut self) -> Option<host::ChildOfLab> {
+        self.note_learning_by("child");
         self.subject().child.as_ref().map(convert::child)
     }
 
     fn present_use(&mut self) -> host::UseOfUser {
+        self.note_learning_by("present-use");
         convert::present_use(self.subject().use_of_user)
     }
 
     fn past_use(&mut self, days: u32) -> host::UseOfDays {
+        self.note_learning_by("past-use");
         past_use(self.use_of_days(days))
     }
 
     fn blueprint(&mut self) -> Option<host::LabBlueprint> {
+        self.note_learning_by("blueprint");
         self.subject().blueprint.as_ref().map(convert::blueprint)
     }
 
