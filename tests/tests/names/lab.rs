@@ -42,6 +42,7 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
         job_id: "0196f000-0000-7000-8000-000000000001".parse().unwrap(),
         answers: vec![ChainAnswer {
             author: Author::Policy("site".to_owned()),
+            component: None,
             grants: Grants::default(),
             customization: serde_json::from_value(customization).unwrap(),
             server: LabServer::default(),

@@ -192,3 +192,17 @@ async fn a_candidate_is_asked_once_where_the_version_before_answers() {
     let told = candidates::report(&policies, 2).await;
     assert_eq!((told.same, told.different), (2, 0));
 }
+
+/// So a lab's history can tell which version made it.
+#[tokio::test]
+async fn an_answer_names_the_component_that_has_given_it() {
+    let (_state, options) = alone();
+    let before = PolicySpec { name: "evil".into(), on_failure: OnFailure::LastGood, ..site() };
+    let policies = Policies::load(vec![before], options).await.unwrap();
+    let good = policies.loaded()[0].digest;
+    let lab = LabRequest { user: user("ada", &["science"]), ..LabRequest::default() };
+    policies.replace(vec![version("panic")]).await.unwrap();
+    let answers = policies.customize(&lab).await.unwrap();
+    assert_eq!(answers[0].component, Some(good));
+    assert_ne!(policies.loaded()[0].digest, good);
+}

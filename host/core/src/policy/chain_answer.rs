@@ -2,6 +2,7 @@ use std::fmt;
 
 use super::compose::Source;
 use super::{Customization, Grants, LabServer};
+use crate::digest::Digest;
 
 /// One answer of the chain, in which a later one counts over an earlier one: what a policy says to `build-pod` and
 /// `lab-server`, or what the blueprints of the lab say, which come before all policies.
@@ -9,6 +10,8 @@ use super::{Customization, Grants, LabServer};
 pub struct ChainAnswer {
     /// Whose answer it is.
     pub author: Author,
+    /// The component of the policy that has answered; none for blueprints.
+    pub component: Option<Digest>,
     /// What the operator has granted the policy; nothing for blueprints.
     pub grants: Grants,
     /// The answer to `build-pod`.

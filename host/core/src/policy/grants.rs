@@ -118,6 +118,7 @@ mod tests {
     fn answer(asked: &Customization, grants: &Grants) -> ChainAnswer {
         ChainAnswer {
             author: Author::Policy("greedy".to_owned()),
+            component: None,
             grants: grants.clone(),
             customization: asked.clone(),
             server: LabServer::default(),

@@ -25,6 +25,7 @@ impl ChainAnswer {
         }
         Self {
             author: Author::Blueprint(resolved.label()),
+            component: None,
             grants: Grants::default(),
             customization: wanted,
             server: LabServer::default(),

@@ -112,7 +112,7 @@ pub struct ResourceAmount {
     pub memory: Option<u64>,
 }
 
-/// A policy, and the digest of its component when the lab was started.
+/// A policy, and the component with which it decided about the lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyRef {
     /// The policy's name in the configuration.

@@ -73,6 +73,7 @@ impl Case {
         let names = NameTemplates::parse(&self.names).unwrap().resolve(&key.user, &key.server, None).unwrap();
         let answers = self.answers.into_iter().map(|answer| ChainAnswer {
             author: Author::Policy(answer.policy),
+            component: None,
             grants: answer.grants,
             customization: answer.customization,
             server: answer.server,

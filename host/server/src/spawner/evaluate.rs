@@ -1,7 +1,6 @@
 //! From a request to a lab's objects: approve it, fetch what it refers to, compose the answers of the policies, build
 //! the objects.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -16,12 +15,13 @@ use wasmspawner_core::policy::compose::{
 };
 use wasmspawner_core::policy::{ChainAnswer, LabRequest};
 use wasmspawner_core::quota::Quota;
-use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
+use wasmspawner_core::record::LabDescription;
 use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
 use super::approve::{Approved, ApprovedChild, ChildLaunch};
 use super::context::{Context, reclaim_of};
+use super::details::details;
 use super::errors::{SpawnError, failure};
 use super::from_cluster::FromCluster;
 use super::lab_routes::lab_routes;
@@ -200,7 +200,7 @@ fn build(
     volumes: Option<VolumeRecord>,
     operation: &Operation,
 ) -> Decided {
-    let mut about = about(rules, &spawn, operation);
+    let mut about = details(rules, &spawn, operation);
     let terms = LabTimeLimits {
         spawn_limit: spawn.time_limits.spawn_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
         delete_limit: spawn
@@ -357,41 +357,4 @@ impl Decided {
     pub(super) fn claims(&self) -> Box<[String]> {
         ObservedPod::from(&self.objects.pod).claims
     }
-}
-
-fn about(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
-    let resources = &spawn.resources;
-    let share = |cpu: Option<u64>, memory| ResourceAmount { cpu: cpu.map(cpus), memory };
-    let description = LabDescription {
-        options: spawn.options.clone(),
-        uid: spawn.identity.uid,
-        gid: spawn.identity.gid,
-        groups: spawn.identity.groups.clone(),
-        foreign_blueprint: None,
-        quotas: Some(Quotas {
-            limits: share(resources.cpu_limit_millis, resources.memory_limit_bytes),
-            requests: share(resources.cpu_request_millis, resources.memory_request_bytes),
-        }),
-        image: Some(spawn.image.clone()),
-        policies: rules
-            .policies
-            .loaded()
-            .into_iter()
-            .map(|policy| PolicyRef { name: policy.name.to_string(), digest: policy.digest.to_string() })
-            .collect(),
-        decided_by: BTreeMap::new(),
-        hidden_env: BTreeMap::new(),
-        kernel: None,
-        pool: None,
-    };
-    LabDetails {
-        description: Arc::new(description),
-        env: spawn.redacted_env(),
-        started_at: Some(operation.started_at),
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 thousandths of a CPU")]
-fn cpus(millis: u64) -> f64 {
-    millis as f64 / 1000.0
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::OnFailure;
+use wasmspawner_core::digest::Digest;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
@@ -49,8 +50,15 @@ pub enum FailedPolicies {
     Load(#[from] LoadError),
 }
 
-/// What a policy answers to `build-pod` and `lab-server`; `None` for a hook that it does not have.
-type BothAnswers = (Option<Customization>, Option<LabServer>);
+/// What a policy answers to `build-pod` and `lab-server`.
+struct BothAnswers {
+    /// The component that has answered, which is another one than that in use if that has failed.
+    component: Digest,
+    /// `None` if it does not have the hook.
+    customization: Option<Customization>,
+    /// `None` if it does not have the hook.
+    server: Option<LabServer>,
+}
 
 /// The loaded chain of policies. Clones share it.
 ///
@@ -282,14 +290,13 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = skippable_answer(policy, self.both_answers(policy, request).await)?;
-            let Some(PolicyAnswer { policy: name, value: (customization, server) }) = answer else {
-                continue;
-            };
+            let Some(PolicyAnswer { policy: name, value: both }) = answer else { continue };
             answers.push(policy::ChainAnswer {
                 author: policy::Author::Policy(name.into()),
+                component: Some(both.component),
                 grants: policy.spec.grants.clone(),
-                customization,
-                server,
+                customization: both.customization.unwrap_or_default(),
+                server: both.server.unwrap_or_default(),
             });
         }
         Ok(answers)
@@ -301,23 +308,21 @@ impl Policies {
         &self,
         link: &Link,
         request: &LabRequest,
-    ) -> Option<Result<(Customization, LabServer), CallError>> {
+    ) -> Option<Result<BothAnswers, CallError>> {
         let answer = link.ask(&self.engine, async |policy| {
             let customization = policy.customize(&self.engine, request).await;
             let server = policy.lab_server(&self.engine, request).await;
             match (customization.transpose(), server.transpose()) {
                 (Ok(None), Ok(None)) => None,
-                (Ok(customization), Ok(server)) => Some(Ok((customization, server))),
+                (Ok(customization), Ok(server)) => {
+                    Some(Ok(BothAnswers { component: policy.digest, customization, server }))
+                }
                 (Err(error), _) | (_, Err(error)) => Some(Err(error)),
             }
         });
         let answer = answer.await;
         self.compare_both(link, answer.as_ref(), request);
-        answer.map(|answer| {
-            answer.map(|(customization, server)| {
-                (customization.unwrap_or_default(), server.unwrap_or_default())
-            })
-        })
+        answer
     }
 
     fn compare_both(
@@ -333,7 +338,7 @@ impl Policies {
                 link.compare_told(&self.engine, || told(Err(error)), lab_server);
             }
             Some(Err(error)) => link.compare_told(&self.engine, || told(Err(error)), build_pod),
-            Some(Ok((customization, server))) => {
+            Some(Ok(BothAnswers { customization, server, .. })) => {
                 link.compare_told(&self.engine, || json!(customization), build_pod);
                 link.compare_told(&self.engine, || json!(server), lab_server);
             }

@@ -165,6 +165,8 @@ fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut P
             .pod_patches
             .extend(answer.customization.pod_patch.as_deref().and_then(|text| pod_patch::parse(text).ok()));
         let by = answer.author.source();
+        let component = answer.component.map(|component| (answer.author.name().to_owned(), component));
+        provenance.components.extend(component);
         merged.add(&by, answer.customization, provenance);
         merged.add_server(&by, answer.server, provenance);
     }

@@ -3,6 +3,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::Digest;
 use crate::policy::Grant;
 
 /// Where the value of a field came from.
@@ -78,6 +79,10 @@ pub struct Provenance {
     pub grants: Vec<GrantUse>,
     /// Values that were changed to fit the operator's limits.
     pub notes: Vec<String>,
+    /// The component of each policy that has answered to `build-pod` or `lab-server`, by the policy's name. It is another one than
+    /// that in use where the last good version has answered.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub components: BTreeMap<String, Digest>,
 }
 
 /// The fields of a lab, by who decided them, as [`Source`] is written. What a policy could only say because of a grant, in its

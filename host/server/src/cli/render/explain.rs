@@ -63,6 +63,7 @@ mod tests {
                 grant: Grant::HostPath,
             }],
             notes: vec!["time_limits.spawn_seconds: cut".into()],
+            components: std::collections::BTreeMap::new(),
         };
         let mut out = Vec::new();
         write(&mut out, &["default".into(), "site".into()], &provenance).unwrap();
