@@ -97,7 +97,8 @@ async fn calls_with_many_parts_leave_room_for_others() {
     let crowded = ComponentText { before: &parts, limits: LOOPS_FOR_USERS, ..ComponentText::default() };
     let (crowded, _folder) = crowded.spec("crowded");
     let (good, _other_folder) = ComponentText::default().spec("good");
-    let options = EngineOptions { slots: 4, ..options() };
+    // A policy takes at most half of the slots.
+    let options = EngineOptions { slots: 8, ..options() };
     let policies = Policies::load(vec![crowded, good], options).await.unwrap();
     let looping = User { name: "somebody".into(), ..User::default() };
     let (usage, subject) = (Usage::default(), Subject::default());

@@ -36,7 +36,7 @@ struct Inner {
 }
 
 /// What somebody holds as long as a request, or a stream of events, is being answered.
-pub(super) type Turn = Arc<OwnedSemaphorePermit>;
+pub(super) type UserSlot = Arc<OwnedSemaphorePermit>;
 
 impl FairUse {
     /// Nobody does anything yet.
@@ -53,15 +53,15 @@ impl FairUse {
     }
 
     /// Waits until a request of the user may be answered.
-    pub(super) async fn request(&self, user: &Username) -> Result<Turn, Problem> {
+    pub(super) async fn request(&self, user: &Username) -> Result<UserSlot, Problem> {
         let Inner { limits, requests, at_once, .. } = &*self.0;
         forget_idle(requests);
-        let turn = async {
+        let slot = async {
             requests.until_key_ready(user).await;
             at_once.take(user).await
         };
-        let turn = timeout(PATIENCE, turn).await.ok().flatten();
-        turn.map(Arc::new).ok_or_else(|| {
+        let slot = timeout(PATIENCE, slot).await.ok().flatten();
+        slot.map(Arc::new).ok_or_else(|| {
             let PerUserLimits { requests_per_second, requests_at_once, .. } = limits;
             let msg = format!(
                 "too many requests of one user: at most {requests_at_once} at a time and {requests_per_second} per second"
@@ -93,7 +93,7 @@ impl FairUse {
     }
 
     /// The user opens a stream of events.
-    pub(super) fn stream(&self, user: &Username) -> Result<Turn, Problem> {
+    pub(super) fn stream(&self, user: &Username) -> Result<UserSlot, Problem> {
         let Inner { limits, streams, .. } = &*self.0;
         streams.try_take(user).map(Arc::new).ok_or_else(|| {
             let msg = format!("you may have {} event streams at a time; close one", limits.event_streams);

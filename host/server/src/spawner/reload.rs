@@ -3,20 +3,14 @@
 use wasmspawner_core::config::Config;
 
 use super::labs::Labs;
-use super::policy_report::PolicyReport;
 use crate::telemetry::Reload;
 use crate::uninterrupted::uninterrupted;
-use crate::wasm::{LoadError, PolicySpec};
+use crate::wasm::{LoadError, LoadedPolicy, PolicySpec};
 
 impl Labs {
     /// The loaded policies, in the order in which they are asked.
-    pub fn policies(&self) -> Vec<PolicyReport> {
-        self.context()
-            .policies
-            .loaded()
-            .into_iter()
-            .map(|loaded| PolicyReport::new(loaded, self.context()))
-            .collect()
+    pub fn policies(&self) -> Vec<LoadedPolicy> {
+        self.context().policies.loaded()
     }
 
     /// Loads all policies again. If one cannot be loaded, none is replaced. What has begun is done, whether somebody waits for it

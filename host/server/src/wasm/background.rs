@@ -14,7 +14,7 @@ use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
 use super::errors::EngineError;
-use super::turn::InTurns;
+use super::time_slice::InSlices;
 use crate::uninterrupted::output_of;
 
 /// A call that computes for longer than this is a long one. Most policies answer in a tenth of it.
@@ -73,7 +73,7 @@ impl Background {
 
     /// Makes a call of a policy: in the background if its last call was a long one, and else here, until it has computed for
     /// long.
-    pub(super) async fn call<F>(&self, mut call: InTurns<F>, pace: &Pace) -> F::Output
+    pub(super) async fn call<F>(&self, mut call: InSlices<F>, pace: &Pace) -> F::Output
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -106,7 +106,7 @@ fn be_nice() {
 }
 
 /// The answer; `None` as soon as the call has been a long one.
-async fn while_short<F: Future>(call: &mut InTurns<F>) -> Option<F::Output> {
+async fn while_short<F: Future>(call: &mut InSlices<F>) -> Option<F::Output> {
     poll_fn(|cx| match Pin::new(&mut *call).poll(cx) {
         Poll::Ready(answer) => Poll::Ready(Some(answer)),
         Poll::Pending if call.computed() > LONG => Poll::Ready(None),
@@ -123,23 +123,23 @@ mod tests {
     use tokio::task::yield_now;
 
     use super::*;
-    use crate::wasm::turn::Turn;
+    use crate::wasm::time_slice::TimeSlice;
 
     /// Computes for longer than [`LONG`], so often. Returns the names of the threads on which it did.
     async fn compute(times: u32) -> Vec<String> {
         let mut threads = Vec::new();
         for _ in 0..times {
-            let turn = Turn::default();
-            turn.begin();
-            while turn.computed() <= 2 * LONG {}
+            let slice = TimeSlice::default();
+            slice.begin();
+            while slice.computed() <= 2 * LONG {}
             threads.push(thread::current().name().unwrap_or_default().to_owned());
             yield_now().await;
         }
         threads
     }
 
-    fn in_turns<F: Future>(call: F) -> InTurns<F> {
-        InTurns::new(call, Turn::default())
+    fn in_slices<F: Future>(call: F) -> InSlices<F> {
+        InSlices::new(call, TimeSlice::default())
     }
 
     fn in_background(threads: &[String]) -> Vec<bool> {
@@ -149,17 +149,17 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_computes_for_long_goes_on_in_the_background_and_the_next_one_begins_there() {
         let (background, pace) = (Background::new().unwrap(), Pace::default());
-        assert_eq!(in_background(&background.call(in_turns(compute(3)), &pace).await), [false, true, true]);
-        assert_eq!(in_background(&background.call(in_turns(compute(2)), &pace).await), [true, true]);
+        assert_eq!(in_background(&background.call(in_slices(compute(3)), &pace).await), [false, true, true]);
+        assert_eq!(in_background(&background.call(in_slices(compute(2)), &pace).await), [true, true]);
     }
 
     #[tokio::test]
     async fn short_calls_are_made_here_and_one_after_a_long_one_is_the_last_in_the_background() {
         let (background, pace) = (Background::new().unwrap(), Pace::default());
         let here = thread::current().id();
-        let short = || background.call(in_turns(async { thread::current().id() }), &pace);
+        let short = || background.call(in_slices(async { thread::current().id() }), &pace);
         assert_eq!(short().await, here);
-        background.call(in_turns(compute(1)), &pace).await;
+        background.call(in_slices(compute(1)), &pace).await;
         assert_ne!(short().await, here);
         assert_eq!(short().await, here);
     }
@@ -167,14 +167,14 @@ mod tests {
     #[tokio::test]
     async fn a_long_call_that_is_given_up_is_known_as_one() {
         let (background, pace) = (Background::new().unwrap(), Pace::default());
-        let given_up = in_turns(async {
+        let given_up = in_slices(async {
             compute(1).await;
             pending::<()>().await;
         });
         assert!(
             tokio::time::timeout(Duration::from_millis(50), background.call(given_up, &pace)).await.is_err()
         );
-        assert_eq!(in_background(&background.call(in_turns(compute(1)), &pace).await), [true]);
+        assert_eq!(in_background(&background.call(in_slices(compute(1)), &pace).await), [true]);
     }
 
     #[tokio::test]

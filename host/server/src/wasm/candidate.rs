@@ -23,7 +23,7 @@ pub(super) struct Candidate {
     of: PolicyName,
     /// `None` if it could not be loaded.
     policy: Option<Policy>,
-    turns: Arc<Semaphore>,
+    comparisons: Arc<Semaphore>,
     report: Mutex<CandidateReport>,
 }
 
@@ -40,7 +40,7 @@ impl Candidate {
                 (None, CandidateReport { error: Some(error.to_string()), ..CandidateReport::default() })
             }
         };
-        Self { of, policy, turns: Arc::new(Semaphore::new(AT_ONCE)), report: Mutex::new(report) }
+        Self { of, policy, comparisons: Arc::new(Semaphore::new(AT_ONCE)), report: Mutex::new(report) }
     }
 
     pub(super) fn policy(&self) -> Option<&Policy> {
@@ -56,13 +56,13 @@ impl Candidate {
         if self.policy.is_none() {
             return;
         }
-        let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.comparisons).try_acquire_owned() else {
             self.lock().skipped += 1;
             return (engine.options.on_compared)(&self.of, question.hook(), "skipped");
         };
         tokio::spawn(async move {
             self.ask(&engine, &live, &question).await;
-            drop(turn);
+            drop(permit);
         });
     }
 

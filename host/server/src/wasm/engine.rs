@@ -19,15 +19,15 @@ use super::package_versions;
 use super::policy_name::PolicyName;
 use super::site_data::Documents;
 use super::slots::{PolicySlots, Slots};
-use super::turn::{InTurns, TICK, Turn};
+use super::time_slice::{InSlices, TICK, TimeSlice};
 use super::version_record::VersionRecords;
 use crate::inventory::LiveInventory;
 use crate::registry::Artifacts;
 
-/// How long a call may compute in a turn. Guests are looked at whenever the clock ticks, at every loop and at every function; only
-/// one that does nothing but call the host is not, and would never end its turn.
-const LONGEST_TURN: Duration = Duration::from_millis(20);
-/// After so many calls of the host it is looked how long the turn is. To look at the time takes as long as a short call.
+/// How long a call may compute in a time slice. Guests are looked at whenever the clock ticks, at every loop and at every function; only
+/// one that does nothing but call the host is not, and would never end its slice.
+const LONGEST_SLICE: Duration = Duration::from_millis(20);
+/// After so many calls of the host it is looked how long the slice is. To look at the time takes as long as a short call.
 const CALLS_OF_HOST: u32 = 16;
 
 /// In the message of the error that a guest returned too many bytes, whose type the engine keeps private.
@@ -144,7 +144,7 @@ impl Engine {
         call: Calling<T>,
     ) -> Result<T, CallErrorKind> {
         let call = self.in_a_slot(component, slots, state, limits, call).await?;
-        in_time(&limits, &call.turn(), self.background.call(call, pace)).await
+        in_time(&limits, &call.slice(), self.background.call(call, pace)).await
     }
 
     /// Makes one call that borrows something, on a fresh instance, within `limits`.
@@ -157,7 +157,7 @@ impl Engine {
         call: impl FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     ) -> Result<T, CallErrorKind> {
         let call = self.in_a_slot(component, slots, state, limits, call).await?;
-        in_time(&limits, &call.turn(), call).await
+        in_time(&limits, &call.slice(), call).await
     }
 
     /// The call, as soon as there is a slot, which is held until the instance is dropped.
@@ -168,24 +168,24 @@ impl Engine {
         state: CallState,
         limits: Limits,
         call: F,
-    ) -> Result<InTurns<impl Future<Output = Result<T, CallErrorKind>> + Send + use<'a, T, F>>, CallErrorKind>
+    ) -> Result<InSlices<impl Future<Output = Result<T, CallErrorKind>> + Send + use<'a, T, F>>, CallErrorKind>
     where
         F: FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     {
         let slot = self.slots.take(slots).await?;
         let (component, engine) = (component.clone(), self.wasm.clone());
-        let turn = Turn::default();
-        let this_turn = turn.clone();
+        let slice = TimeSlice::default();
+        let this_slice = slice.clone();
         let run = async move {
             let _slot = slot;
-            let mut store = store(&engine, state, &limits, this_turn);
+            let mut store = store(&engine, state, &limits, this_slice);
             let (store, answer) = match component.instantiate_async(&mut store).await {
                 Ok(instance) => call(Guest { store, instance }).await,
                 Err(error) => (store, Err(error)),
             };
             answer.map_err(|error| classify(&error, &store, &limits))?
         };
-        Ok(InTurns::new(run, turn))
+        Ok(InSlices::new(run, slice))
     }
 }
 
@@ -193,12 +193,12 @@ impl Engine {
 /// not blamed for it.
 async fn in_time<T>(
     limits: &Limits,
-    turn: &Turn,
+    slice: &TimeSlice,
     call: impl Future<Output = Result<T, CallErrorKind>>,
 ) -> Result<T, CallErrorKind> {
     let longest = limits.wall_clock();
     tokio::time::timeout(longest, call).await.unwrap_or_else(|_| {
-        Err(if turn.waits() {
+        Err(if slice.waits() {
             CallErrorKind::Deadline(limits.deadline_ms)
         } else {
             CallErrorKind::NoCpu(as_millis(longest))
@@ -206,30 +206,30 @@ async fn in_time<T>(
     })
 }
 
-fn store(engine: &wasmtime::Engine, state: CallState, limits: &Limits, turn: Turn) -> Store<CallState> {
+fn store(engine: &wasmtime::Engine, state: CallState, limits: &Limits, slice: TimeSlice) -> Store<CallState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.memory);
     store.set_hostcall_fuel(limits.answer_bytes);
-    let (this_turn, mut calls) = (turn.clone(), 0);
+    let (this_slice, mut calls) = (slice.clone(), 0);
     store.call_hook(move |_, hook| {
         calls += u32::from(matches!(hook, CallHook::CallingHost));
         if calls >= CALLS_OF_HOST {
             calls = 0;
-            if this_turn.computed() > LONGEST_TURN {
+            if this_slice.computed() > LONGEST_SLICE {
                 return Err(DeadlineExceeded.into());
             }
         }
         Ok(())
     });
-    // The clock says when to look, and the turns how long the guest has computed: waiting on a busy machine does not use up the
+    // The clock says when to look, and the slices how long the guest has computed: waiting on a busy machine does not use up the
     // policy's time, and neither does what the host does for it.
     let deadline = Duration::from_millis(limits.deadline_ms);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
-        if turn.counted() > deadline {
+        if slice.counted() > deadline {
             return Err(DeadlineExceeded.into());
         }
-        turn.let_others();
+        slice.let_others();
         // Tokio's own yield also lets timers and sockets proceed.
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
     });
@@ -314,18 +314,18 @@ mod tests {
 
     /// How a call ends that never answers.
     async fn ended(lets_others: bool) -> CallErrorKind {
-        let turn = Turn::default();
-        let inside = turn.clone();
-        let call = InTurns::new(
+        let slice = TimeSlice::default();
+        let inside = slice.clone();
+        let call = InSlices::new(
             poll_fn(move |_| {
                 if lets_others {
                     inside.let_others();
                 }
                 Poll::<Result<(), _>>::Pending
             }),
-            turn,
+            slice,
         );
-        in_time(&Limits::default(), &call.turn(), call).await.unwrap_err()
+        in_time(&Limits::default(), &call.slice(), call).await.unwrap_err()
     }
 
     #[tokio::test(start_paused = true)]

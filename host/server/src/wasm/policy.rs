@@ -171,6 +171,7 @@ impl Policy {
             signed_by: self.trust.key_name().map(str::to_owned),
             wit_version: format!("wasmspawner:policy@{}", self.version.number),
             hooks: self.hooks.names(),
+            grants: self.spec.grants.given(),
             preparation: self.preparation.clone(),
             loaded_at: self.loaded_at,
             last_error: self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone(),

@@ -11,7 +11,7 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
 use super::{AuthError, Authenticator};
-use crate::http::fair_use::{FairUse, Turn};
+use crate::http::fair_use::{FairUse, UserSlot};
 use crate::http::problem::Problem;
 use crate::telemetry::trace;
 
@@ -25,7 +25,7 @@ pub(in crate::http) struct Caller {
     pub(super) token: SecretString,
     pub(super) authenticated_by: Provider,
     /// Held while the request is answered; see [`FairUse`].
-    pub(super) turn: Option<Turn>,
+    pub(super) slot: Option<UserSlot>,
 }
 
 /// Who says that a credential is valid.
@@ -82,7 +82,7 @@ where
         tracing::Span::current().record("caller", caller.username.as_str());
         trace::note_caller(caller.username.as_str());
         if let Some(user) = caller.limited() {
-            caller.turn = Some(FairUse::from_ref(state).request(user).await?);
+            caller.slot = Some(FairUse::from_ref(state).request(user).await?);
         }
         Ok(caller)
     }

@@ -86,7 +86,7 @@ impl Hub {
             rights,
             token: token.clone(),
             authenticated_by: Provider::Hub,
-            turn: None,
+            slot: None,
         })
     }
 

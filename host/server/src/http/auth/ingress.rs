@@ -142,7 +142,7 @@ impl Ingress {
             return Err(error);
         }
         let rights = Rights::from(scopes);
-        Ok(Caller { username, identity, rights, token, authenticated_by: Provider::Ingress, turn: None })
+        Ok(Caller { username, identity, rights, token, authenticated_by: Provider::Ingress, slot: None })
     }
 
     /// What Gafaelfawr knows about the token. The token must belong to `username`.

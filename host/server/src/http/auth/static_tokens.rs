@@ -119,7 +119,7 @@ fn described(entry: TokenEntry, token: &SecretString) -> Caller {
         rights: Rights::from(entry.scopes),
         token: token.clone(),
         authenticated_by: Provider::TokensFile,
-        turn: None,
+        slot: None,
     }
 }
 

@@ -214,6 +214,6 @@ pub(super) async fn follow_pool_events(
 ) -> Result<Response, Problem> {
     caller.may(Access::ReadOrStop(&key.lab))?;
     let reader = labs.events(&key, last_seen).ok_or_else(unknown_pool)?;
-    let turn = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
-    Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), turn), shutdown)))
+    let slot = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
+    Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), slot), shutdown)))
 }

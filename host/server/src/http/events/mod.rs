@@ -58,8 +58,8 @@ pub(super) async fn follow_events(
     let reader = labs
         .events(&key.into(), last_seen)
         .ok_or_else(|| Problem::unknown_lab("there is no record of such a lab"))?;
-    let turn = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
-    Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), turn), shutdown)))
+    let slot = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
+    Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), slot), shutdown)))
 }
 
 /// An answer that is a stream of events.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::frame;
-use crate::http::fair_use::Turn;
+use crate::http::fair_use::UserSlot;
 use crate::spawner::EventReader;
 use crate::telemetry::SseReader;
 
@@ -27,14 +27,14 @@ struct StreamState {
     /// Sent together with the first events.
     greeting: Option<&'static str>,
     /// Counts this reader in the metrics, and among the user's, while the stream exists.
-    _counted: (SseReader, Option<Turn>),
+    _counted: (SseReader, Option<UserSlot>),
 }
 
 /// The bytes of a stream, until the operation is over or the service stops. Entries are read from the log only when the
 /// connection has room for them: a slow reader costs a position in the log and no other memory.
 pub(in crate::http) fn follow(
     reader: EventReader,
-    counted: (SseReader, Option<Turn>),
+    counted: (SseReader, Option<UserSlot>),
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     let state = StreamState { reader, shutdown, greeting: Some(GREETING), _counted: counted };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::spawner::{CandidateReport, DataReport, LastGoodReport, PolicyReport};
+use crate::spawner::{CandidateReport, DataReport, LastGoodReport, LoadedPolicy};
 
 /// A loaded policy and its state.
 #[derive(Debug, Serialize, ToSchema)]
@@ -135,26 +135,26 @@ impl From<CandidateReport> for Candidate {
     }
 }
 
-impl From<PolicyReport> for Policy {
-    fn from(report: PolicyReport) -> Self {
+impl From<LoadedPolicy> for Policy {
+    fn from(loaded: LoadedPolicy) -> Self {
         Self {
-            name: report.name,
-            title: report.title,
-            version: report.version,
-            description: report.description,
-            source: report.source,
-            digest: report.digest,
-            signed_by: report.signed_by,
-            wit_version: report.wit_version,
-            hooks: report.hooks,
-            grants: report.grants,
-            prepared: report.prepared,
-            not_prepared: report.not_prepared,
-            loaded_at: report.loaded_at.to_string(),
-            last_error: report.last_error,
-            data: report.data.into_iter().map(PolicyData::from).collect(),
-            last_good: report.last_good.map(LastGood::from),
-            candidate: report.candidate.map(Candidate::from),
+            name: loaded.name.to_string(),
+            title: loaded.title,
+            version: loaded.version,
+            description: loaded.description,
+            source: loaded.source,
+            digest: loaded.digest.to_string(),
+            signed_by: loaded.signed_by,
+            wit_version: loaded.wit_version,
+            hooks: loaded.hooks.into_iter().map(str::to_owned).collect(),
+            grants: loaded.grants.into_iter().map(|grant| grant.to_string()).collect(),
+            prepared: loaded.preparation.prepared,
+            not_prepared: loaded.preparation.not_prepared,
+            loaded_at: loaded.loaded_at.to_string(),
+            last_error: loaded.last_error,
+            data: loaded.data.into_iter().map(PolicyData::from).collect(),
+            last_good: loaded.last_good.map(LastGood::from),
+            candidate: loaded.candidate.map(Candidate::from),
         }
     }
 }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 use wasmspawner_core::config::ConfigChanges;
 
 use super::Policy;
-use crate::spawner::PolicyReport;
+use crate::spawner::LoadedPolicy;
 
 /// What has changed when the configuration was read again.
 #[derive(Debug, Serialize, ToSchema)]
@@ -20,7 +20,7 @@ pub(in crate::http) struct ReloadedConfig {
 }
 
 impl ReloadedConfig {
-    pub(in crate::http) fn new(changes: ConfigChanges, policies: Vec<PolicyReport>) -> Self {
+    pub(in crate::http) fn new(changes: ConfigChanges, policies: Vec<LoadedPolicy>) -> Self {
         Self {
             applied: changes.applied,
             need_restart: changes.need_restart,

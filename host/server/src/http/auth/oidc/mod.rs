@@ -84,7 +84,7 @@ impl Oidc {
             identity: self.identity(user),
             token: token.clone(),
             authenticated_by: Provider::Oidc,
-            turn: None,
+            slot: None,
         })
     }
 

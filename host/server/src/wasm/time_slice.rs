@@ -11,15 +11,15 @@ use rustix::time::{ClockId, clock_gettime};
 /// How often the engine's clock ticks, and so the precision of deadlines.
 pub(super) const TICK: Duration = Duration::from_millis(5);
 
-/// The time since a call has had a thread. Clones share it.
+/// A time slice of a call: the time since it has had a thread. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct Turn(Arc<State>);
+pub(super) struct TimeSlice(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// What the thread had computed when the turn began, in nanoseconds.
+    /// What the thread had computed when the slice began, in nanoseconds.
     begun: AtomicU64,
-    /// What counts of the turns before, in nanoseconds.
+    /// What counts of the slices before, in nanoseconds.
     counted_before: AtomicU64,
     /// Whether the call lets others have the thread, and has not waited for anything but a thread since.
     lets_others: AtomicBool,
@@ -27,7 +27,7 @@ struct State {
     waits: AtomicBool,
 }
 
-impl Turn {
+impl TimeSlice {
     /// Begins on this thread.
     pub(super) fn begin(&self) {
         self.0.begun.store(thread_time(), Ordering::Relaxed);
@@ -35,23 +35,23 @@ impl Turn {
         self.0.waits.store(false, Ordering::Relaxed);
     }
 
-    /// For how long the call has computed in this turn. For the thread that makes it.
+    /// For how long the call has computed in this slice. For the thread that makes it.
     pub(super) fn computed(&self) -> Duration {
         Duration::from_nanos(thread_time().saturating_sub(self.0.begun.load(Ordering::Relaxed)))
     }
 
-    /// For how long the call has computed, as far as it counts: a turn counts for a tick at most, because the guest is looked at
+    /// For how long the call has computed, as far as it counts: a slice counts for a tick at most, because the guest is looked at
     /// whenever the clock ticks, so that what goes beyond is the work of the host.
     pub(super) fn counted(&self) -> Duration {
         self.counted_with(self.computed())
     }
 
-    fn counted_with(&self, this_turn: Duration) -> Duration {
+    fn counted_with(&self, this_slice: Duration) -> Duration {
         let before = Duration::from_nanos(self.0.counted_before.load(Ordering::Relaxed));
-        before + this_turn.min(TICK)
+        before + this_slice.min(TICK)
     }
 
-    /// The turn is about to end because others are to have the thread.
+    /// The slice is about to end because others are to have the thread.
     pub(super) fn let_others(&self) {
         self.0.lets_others.store(true, Ordering::Relaxed);
     }
@@ -61,7 +61,7 @@ impl Turn {
         self.0.waits.load(Ordering::Relaxed)
     }
 
-    /// Ends a turn of this length. To look at the time once more would take as long as all of this.
+    /// Ends a slice of this length. To look at the time once more would take as long as all of this.
     fn end(&self, computed: Duration, call_has_ended: bool) {
         let counted = u64::try_from(self.counted_with(computed).as_nanos()).unwrap_or(u64::MAX);
         self.0.counted_before.store(counted, Ordering::Relaxed);
@@ -70,38 +70,38 @@ impl Turn {
     }
 }
 
-/// A call that is made in turns. A turn ends when the call waits for something, or lets others have the thread.
-pub(super) struct InTurns<F> {
+/// A call that is made in time slices. A slice ends when the call waits for something, or lets others have the thread.
+pub(super) struct InSlices<F> {
     call: Pin<Box<F>>,
-    turn: Turn,
+    slice: TimeSlice,
     computed: Duration,
 }
 
-impl<F: Future> InTurns<F> {
-    pub(super) fn new(call: F, turn: Turn) -> Self {
-        Self { call: Box::pin(call), turn, computed: Duration::ZERO }
+impl<F: Future> InSlices<F> {
+    pub(super) fn new(call: F, slice: TimeSlice) -> Self {
+        Self { call: Box::pin(call), slice, computed: Duration::ZERO }
     }
 
-    /// For how long it has computed in all turns that have ended, whatever counts of it.
+    /// For how long it has computed in all slices that have ended, whatever counts of it.
     pub(super) fn computed(&self) -> Duration {
         self.computed
     }
 
-    /// Its turns, for those who do not have the call.
-    pub(super) fn turn(&self) -> Turn {
-        self.turn.clone()
+    /// Its slices, for those who do not have the call.
+    pub(super) fn slice(&self) -> TimeSlice {
+        self.slice.clone()
     }
 }
 
-impl<F: Future> Future for InTurns<F> {
+impl<F: Future> Future for InSlices<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        self.turn.begin();
+        self.slice.begin();
         let polled = self.call.as_mut().poll(cx);
-        let computed = self.turn.computed();
+        let computed = self.slice.computed();
         self.computed += computed;
-        self.turn.end(computed, polled.is_ready());
+        self.slice.end(computed, polled.is_ready());
         polled
     }
 }
@@ -125,16 +125,16 @@ mod tests {
     const A_WHILE: Duration = Duration::from_millis(20);
 
     fn compute() {
-        let turn = Turn::default();
-        turn.begin();
-        while turn.computed() < A_WHILE {}
+        let slice = TimeSlice::default();
+        slice.begin();
+        while slice.computed() < A_WHILE {}
     }
 
     #[tokio::test]
-    async fn all_turns_of_a_call_count_and_each_begins_anew() {
-        let turn = Turn::default();
-        let seen = turn.clone();
-        let mut call = InTurns::new(
+    async fn all_slices_of_a_call_count_and_each_begins_anew() {
+        let slice = TimeSlice::default();
+        let seen = slice.clone();
+        let mut call = InSlices::new(
             async move {
                 compute();
                 yield_now().await;
@@ -142,27 +142,27 @@ mod tests {
                 compute();
                 before
             },
-            turn,
+            slice,
         );
         assert!((&mut call).await < A_WHILE);
         assert!(call.computed() >= 2 * A_WHILE);
     }
 
     #[tokio::test]
-    async fn turns_that_end_at_once_count_as_well_as_long_ones() {
-        let turn = Turn::default();
-        let seen = turn.clone();
-        InTurns::new(
+    async fn slices_that_end_at_once_count_as_well_as_long_ones() {
+        let slice = TimeSlice::default();
+        let seen = slice.clone();
+        InSlices::new(
             async {
                 for _ in 0..100 {
-                    let (spent, now) = (Turn::default(), Duration::from_micros(100));
+                    let (spent, now) = (TimeSlice::default(), Duration::from_micros(100));
                     spent.begin();
                     while spent.computed() < now {}
                     yield_now().await;
                 }
                 compute();
             },
-            turn,
+            slice,
         )
         .await;
         let counted = seen.counted();
@@ -170,10 +170,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_turn_counts_for_a_tick() {
-        let turn = Turn::default();
-        let seen = turn.clone();
-        InTurns::new(async { compute() }, turn).await;
+    async fn a_long_slice_counts_for_a_tick() {
+        let slice = TimeSlice::default();
+        let seen = slice.clone();
+        InSlices::new(async { compute() }, slice).await;
         // What is computed since it has ended is another one.
         let counted = seen.counted();
         assert!((TICK..=2 * TICK).contains(&counted), "{counted:?}");
@@ -182,16 +182,16 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_lets_others_have_the_thread_waits_for_nothing_else() {
         for (lets_others, waits) in [(true, false), (false, true)] {
-            let turn = Turn::default();
-            let (seen, inside) = (turn.clone(), turn.clone());
-            let call = InTurns::new(
+            let slice = TimeSlice::default();
+            let (seen, inside) = (slice.clone(), slice.clone());
+            let call = InSlices::new(
                 poll_fn(move |_| {
                     if lets_others {
                         inside.let_others();
                     }
                     Poll::<()>::Pending
                 }),
-                turn,
+                slice,
             );
             assert!(!seen.waits(), "it has not begun");
             assert!(timeout(Duration::ZERO, call).await.is_err());
@@ -202,7 +202,7 @@ mod tests {
     #[tokio::test]
     async fn neither_waiting_nor_what_other_threads_compute_counts() {
         let other = tokio::task::spawn_blocking(compute);
-        let mut call = InTurns::new(other, Turn::default());
+        let mut call = InSlices::new(other, TimeSlice::default());
         (&mut call).await.unwrap();
         assert!(call.computed() < A_WHILE, "{:?}", call.computed());
     }
