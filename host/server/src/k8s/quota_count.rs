@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a count may take. A cluster that counts nothing keeps nobody from a lab.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a count is asked for with: a cluster counts anew when limits change. So many pods are no limit, or there is none again.
+/// Values of `count/pods`, none of which limits anything: a cluster counts anew whenever limits change.
 const NO_LIMITS: [Option<&str>; 4] = [Some("1000000"), None, Some("1000000"), None];
 
 /// The quota of a lab's namespace.
