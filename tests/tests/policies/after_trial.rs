@@ -13,7 +13,7 @@ async fn each_call_has_the_limits_that_the_trial_had() {
         [("loop-after-trial", "deadline"), ("memory-after-trial", "memory"), ("panic-after-trial", "trap")]
     {
         let policies = load(vec![hostile(act)]).await;
-        let error = form(&policies).await.unwrap_err();
+        let error = failed(|| form(&policies)).await;
         assert_eq!((error.policy.as_str(), error.kind.name()), ("evil", kind));
         assert_eq!(error.kind.blame(), CallBlame::Policy);
         // The chain goes on for others, and the next version of the policy is loaded as ever.

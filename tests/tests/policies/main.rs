@@ -19,6 +19,7 @@ mod slow_loads;
 mod strange_texts;
 mod templates;
 
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -77,16 +78,38 @@ async fn load(specs: Vec<PolicySpec>) -> Policies {
 }
 
 async fn refused(spec: PolicySpec) -> LoadErrorKind {
-    match Policies::load(vec![spec], options()).await {
-        Err(FailedPolicies::Load(error)) => error.kind,
-        Err(other) => panic!("another error: {other}"),
-        Ok(_) => panic!("it was loaded"),
-    }
+    let kind = || async {
+        match Policies::load(vec![spec.clone()], options()).await {
+            Err(FailedPolicies::Load(error)) => error.kind,
+            Err(other) => panic!("another error: {other}"),
+            Ok(_) => panic!("it was loaded"),
+        }
+    };
+    unless_busy(kind, |kind| matches!(kind, LoadErrorKind::Trial(CallErrorKind::NoCpu(_)))).await
 }
 
 async fn commit(act: &str) -> CallError {
     let policies = load(vec![hostile(act)]).await;
-    policies.customize(&LabRequest::default()).await.unwrap_err()
+    failed(|| async { policies.customize(&LabRequest::default()).await }).await
+}
+
+/// The error of a call.
+async fn failed<T: Debug, F: Future<Output = Result<T, CallError>>>(call: impl Fn() -> F) -> CallError {
+    let error = || async { call().await.unwrap_err() };
+    unless_busy(error, |error| matches!(error.kind, CallErrorKind::NoCpu(_))).await
+}
+
+/// The answer, which is asked for again, for a minute at most, as long as this machine has no CPU for a long call.
+async fn unless_busy<T, F: Future<Output = T>>(ask: impl Fn() -> F, is_busy: impl Fn(&T) -> bool) -> T {
+    let asking = async {
+        loop {
+            let answer = ask().await;
+            if !is_busy(&answer) {
+                return answer;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), asking).await.expect("this machine has a CPU for the test")
 }
 
 fn spawn_request(user: User) -> AuthorizeRequest {
@@ -175,7 +198,7 @@ async fn a_hook_that_no_policy_has_gives_no_answer() {
 async fn an_endless_loop_ends_at_its_deadline() {
     let policies = load(vec![hostile("loop")]).await;
     let start = Instant::now();
-    let error = policies.customize(&LabRequest::default()).await.unwrap_err();
+    let error = failed(|| async { policies.customize(&LabRequest::default()).await }).await;
     assert!(matches!(error.kind, CallErrorKind::Deadline(200)), "{error}");
     assert!(start.elapsed() >= Duration::from_millis(150));
     assert_eq!(error.to_string(), "policy `evil`, build-pod.customize: took longer than 200 ms");
@@ -293,7 +316,7 @@ async fn a_policy_that_decides_is_never_skipped() {
     let skippable = PolicySpec { on_failure: OnFailure::Skip, ..spec("site", "guest-stagehand", json!({})) };
     let policies = load(vec![skippable]).await;
     let trapped = spawn_request(User { name: "trapped".into(), ..User::default() });
-    let error = policies.authorize(&trapped).await.unwrap_err();
+    let error = failed(|| policies.authorize(&trapped)).await;
     assert_eq!((error.policy.as_str(), error.kind.name()), ("site", "deadline"));
 }
 
@@ -303,8 +326,8 @@ async fn too_many_calls_at_once_are_refused_as_overloaded() {
     let policies = Policies::load(vec![hostile("loop")], options).await.unwrap();
     let request = LabRequest::default();
     let (one, other) = tokio::join!(policies.customize(&request), policies.customize(&request));
-    let kinds = [one.unwrap_err().kind.name(), other.unwrap_err().kind.name()];
-    assert_eq!(kinds, ["deadline", "overloaded"]);
+    assert!(!matches!(one.unwrap_err().kind, CallErrorKind::Overloaded(_)));
+    assert!(matches!(other.unwrap_err().kind, CallErrorKind::Overloaded(20)));
 }
 
 #[tokio::test]

@@ -102,12 +102,12 @@ async fn calls_with_many_parts_leave_room_for_others() {
     let policies = Policies::load(vec![crowded, good], options).await.unwrap();
     let looping = User { name: "somebody".into(), ..User::default() };
     let (usage, subject) = (Usage::default(), Subject::default());
-    let loops = || policies.limits(&looping, usage, &subject);
+    let loops = || failed(|| policies.limits(&looping, usage, &subject));
     let spared = User { name: TRIAL_USER.into(), ..User::default() };
     let (one, two, three, answers) =
         tokio::join!(loops(), loops(), loops(), policies.limits(&spared, usage, &subject));
     assert_eq!(answers.unwrap().len(), 2);
-    for error in [one, two, three].map(Result::unwrap_err) {
+    for error in [one, two, three] {
         assert!(matches!(error.kind, CallErrorKind::Deadline(_)), "{error}");
         assert_eq!(error.policy.as_str(), "crowded");
     }
@@ -166,7 +166,7 @@ async fn a_policy_that_only_calls_the_host_is_ended() {
     };
     let (spec, _folder) = straight.spec("evil");
     let policies = load(vec![spec]).await;
-    let error = limits_of(&policies).await.unwrap_err();
+    let error = failed(|| limits_of(&policies)).await;
     assert!(matches!(error.kind, CallErrorKind::Deadline(_)), "{error}");
 }
 
