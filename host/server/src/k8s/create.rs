@@ -41,10 +41,9 @@ impl Creator {
         Self { client, request_timeout }
     }
 
-    /// Creates a lab within the time `within`: the namespace first, then everything else in parallel, then the pod, which
-    /// the quota then counts. If
-    /// an object exists already and does not belong to the spawn whose record has `spawn_uid`, it is left alone and the
-    /// creation fails. It also fails if a volume claim belongs to another user.
+    /// Creates a lab within the time `within`: the namespace first, then the quota, then everything else in parallel, then the pod,
+    /// which the quota has to count. If an object exists already and does not belong to the spawn whose record has `spawn_uid`, it
+    /// is left alone and the creation fails. It also fails if a volume claim belongs to another user.
     pub async fn create_lab(
         &self,
         objects: &LabObjects,

@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use futures::future::join_all;
 use jiff::Timestamp;
-use serde::Serialize;
 use tokio::time::Instant;
 use wasmspawner_core::config::{DataSource, DocumentConfig};
 
@@ -35,7 +34,7 @@ struct DataState {
 }
 
 /// What a policy has of its data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataReport {
     /// The name under which the policy reads it.
     pub name: String,
