@@ -3,6 +3,8 @@
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 
+use super::running::until;
+use super::spawn::accepted;
 use crate::BINARY;
 
 #[tokio::test]
@@ -78,17 +80,12 @@ async fn a_restart_during_many_spawns_loses_none() {
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let admin = service.admin().unwrap();
     let names: Vec<String> = (0..200).map(|number| format!("user-{number}")).collect();
-    let accepted = futures::future::join_all(names.iter().map(async |name| {
-        let answer = admin.spawn(name).await;
-        answer.is_ok_and(|answer| answer.status == 303).then_some(name)
-    }));
-    let accepted: Vec<&String> = accepted.await.into_iter().flatten().collect();
-    assert_eq!(accepted.len(), names.len());
+    futures::future::join_all(names.iter().map(|name| accepted(&admin, name))).await;
     let status = tokio::task::block_in_place(|| service.end()).unwrap();
     assert!(status.success(), "{status}");
     service.run().await.unwrap();
-    for name in accepted {
-        let lab = super::running::until(&admin, name, |lab| lab["status"] != "starting").await;
+    for name in &names {
+        let lab = until(&admin, name, |lab| lab["status"] != "starting").await;
         assert_eq!(lab["status"], "running", "{name}: {lab:#}");
     }
 }

@@ -1,9 +1,11 @@
 //! `POST /labs/{username}/spawn`
 
 use serde_json::json;
+use wasmspawner_tests::api::Client;
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
+use super::running::until_some;
 use crate::BINARY;
 
 #[tokio::test]
@@ -52,6 +54,17 @@ async fn parallel_spawns_do_not_exceed_the_quota() {
     assert_eq!(statuses, [303, 403, 403, 403]);
 }
 
+/// Asks for a lab until it is accepted. A busy machine has no CPU for the policy in time, and clients ask again then.
+pub(crate) async fn accepted(client: &Client, lab: &str) {
+    until_some(async || {
+        let answer = client.spawn(lab).await.unwrap();
+        let busy = answer.status == 503;
+        assert!(busy || answer.status == 303, "{lab}: {answer:?}");
+        (!busy).then_some(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_failed_lab_does_not_block_the_next_spawn() {
     let service = Service::start(BINARY).await.unwrap();
@@ -78,6 +91,23 @@ async fn too_many_spawns_at_once_are_refused_with_retry_after() {
     assert_eq!(stuck.stop("fault.not-ready").await.unwrap().status, 202);
     stuck.events("fault.not-ready").await.unwrap().to_end().await.unwrap();
     assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+}
+
+#[tokio::test]
+async fn accepted_spawns_wait_for_a_busy_policy() {
+    // More than the policy can be asked at once, and its answers take longer than a call waits for a place.
+    let patient = |config: &mut serde_json::Value| {
+        config["policies"][0]["limits"] = json!({ "deadline_ms": 1000 });
+    };
+    let service = Service::start_with(BINARY, patient).await.unwrap();
+    let admin = service.admin().unwrap();
+    let names: Vec<String> = (0..40).map(|number| format!("slow.{number}")).collect();
+    let ends = names.iter().map(async |name| {
+        accepted(&admin, name).await;
+        let events = admin.events(name).await.unwrap().to_end().await.unwrap();
+        events.last().unwrap().kind.clone()
+    });
+    assert_eq!(futures::future::join_all(ends).await, ["complete"; 40]);
 }
 
 #[tokio::test]

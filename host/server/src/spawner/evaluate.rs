@@ -2,8 +2,10 @@
 //! the objects.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::SignedDuration;
+use tokio::time::Instant;
 use wasmspawner_core::config::lab::LabCertificate;
 use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
 use wasmspawner_core::environment::NamespaceFate;
@@ -48,16 +50,21 @@ pub(super) struct Decided {
     quota: Option<Quota>,
 }
 
-/// The rest of the decision, which is made after the caller was told that the spawn has begun.
+/// The pause after which busy policies are asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The rest of the decision, which is made after the caller was told that the spawn has begun. Nobody would repeat it, so busy
+/// policies are asked again while there is time.
 pub(super) async fn decide(
     context: &Context,
     approved: &Approved,
     operation: &Operation,
     spawn: &str,
+    within: Duration,
 ) -> Result<Decided, Failure> {
     let cluster = FromCluster::read(context, approved, spawn).await.map_err(SpawnError::into_failure)?;
     let in_workload = cluster.workload.is_some();
-    let decided = decide_with(&context.rules(), approved, operation, spawn, cluster).await?;
+    let decided = decide_with(&context.rules(), approved, operation, spawn, cluster, within).await?;
     // What a lab uses is remembered. A child may use less.
     let kept = matches!(approved.fate, None | Some(NamespaceFate::Shared))
         && decided.environment.is_none()
@@ -77,13 +84,14 @@ pub(super) async fn decide_with(
     operation: &Operation,
     spawn: &str,
     cluster: FromCluster,
+    within: Duration,
 ) -> Result<Decided, Failure> {
     let names = names(rules, approved, &cluster.own_claim)?;
     let inputs = SpawnInputs {
         request: approved.request.clone(),
         job_id: operation.job_id,
         spawn: LabelValue::parse(spawn).map_err(|_| unlabelled())?,
-        answers: customize(rules, approved, &names).await?,
+        answers: customize(rules, approved, &names, within).await?,
         names,
         quotas: approved.quotas.clone(),
         lab: &rules.config.lab,
@@ -290,7 +298,9 @@ async fn customize(
     rules: &SiteRules<'_>,
     approved: &Approved,
     names: &LabNames,
+    within: Duration,
 ) -> Result<Vec<ChainAnswer>, Failure> {
+    let deadline = Instant::now() + within;
     let question = LabRequest {
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
@@ -298,8 +308,16 @@ async fn customize(
         fields: Some(Arc::new(names.fields.clone())),
         subject: approved.subject.clone(),
     };
-    let of_policies = rules.policies.customize(&question).await;
-    let of_policies = of_policies.map_err(|error| SpawnError::from(error).into_failure())?;
+    let of_policies = loop {
+        match rules.policies.customize(&question).await {
+            Ok(answers) => break answers,
+            Err(error) if error.kind.is_busy() && Instant::now() + PAUSE < deadline => {
+                tracing::warn!(policy = %error.policy, hook = %error.hook, kind = %error.kind, "a policy is asked again");
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(error) => return Err(SpawnError::from(error).into_failure()),
+        }
+    };
     Ok(approved
         .blueprints
         .resolved

@@ -1,5 +1,7 @@
 //! The lab that a request would get, computed without a cluster.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 use wasmspawner_core::config::lab::CertificateIssuer;
@@ -49,7 +51,7 @@ pub async fn preview(
         certificate: (approved.certificate == Some(CertificateIssuer::Service)).then(placeholder_certificate),
         workload: None,
     };
-    let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster).await?;
+    let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster, Duration::ZERO).await?;
     Ok(Preview { objects: decided.objects, provenance: decided.provenance })
 }
 

@@ -85,8 +85,10 @@ pub(super) async fn evaluate(
     approved: Arc<Approved>,
     operation: Operation,
     spawn: String,
+    within: Duration,
 ) -> TaskResult {
-    TaskResult::Decided(Box::pin(decide(&context, &approved, &operation, &spawn)).await.map(Box::new))
+    let decided = Box::pin(decide(&context, &approved, &operation, &spawn, within)).await;
+    TaskResult::Decided(decided.map(Box::new))
 }
 
 /// Creates the lab's objects: the namespace, then everything else in parallel, then the pod.

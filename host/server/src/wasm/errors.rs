@@ -109,6 +109,11 @@ impl CallErrorKind {
         }
     }
 
+    /// Whether there was no slot for the call, so that it has not begun, and a later one may.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Overloaded(_))
+    }
+
     /// A short name for metrics and for machine-readable reasons. It does not change between versions.
     pub fn name(&self) -> &'static str {
         match self {

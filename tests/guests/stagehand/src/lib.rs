@@ -1,10 +1,13 @@
 //! A policy that chooses the lab by the username: `fault.crash-loop` gets a lab that crashes, `pull.30s` one whose
-//! image takes that long to pull, and for `act.loop` the policy never answers. All others get an ordinary lab.
+//! image takes that long to pull, for `slow.1` the policy answers after some seconds, and for `act.loop` never. All
+//! others get an ordinary lab.
 //! Annotations tell the simulated kubelet what to do.
 #![cfg(target_arch = "wasm32")]
 #![expect(clippy::panic, reason = "it is what this guest is for")]
 
 use std::hint::black_box;
+use std::thread::sleep;
+use std::time::Duration;
 
 use wasmspawner_sdk::event::Event;
 use wasmspawner_sdk::pod::{Customization, EnvVar};
@@ -73,6 +76,10 @@ impl hooks::BuildPod for Stagehand {
             "pull" => Ok(staged("pull-delay", how)),
             "ready" => Ok(staged("ready-delay", how)),
             "stop" => Ok(staged("stop-delay", how)),
+            "slow" => {
+                sleep(Duration::from_secs(3));
+                Ok(ordinary())
+            }
             "act" => misbehave(how),
             "tell" => Ok(told()),
             _ => Ok(ordinary()),

@@ -60,7 +60,8 @@ impl Driver {
                     (&self.preparation, self.lab.operation, &self.observer)
                 {
                     let (approved, spawn) = (Arc::clone(approved), observer.spawn().to_owned());
-                    self.spawn_task(request, requests::evaluate(context, approved, operation, spawn));
+                    let within = self.time_left();
+                    self.spawn_task(request, requests::evaluate(context, approved, operation, spawn, within));
                 }
             }
             Request::Bind => {
