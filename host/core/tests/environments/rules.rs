@@ -245,6 +245,43 @@ fn rule_7_a_namespace_of_somebody_else_is_left_alone() {
 }
 
 #[test]
+fn rule_7_a_namespace_is_waited_for_while_another_target_leaves_it() {
+    let mut cluster = Cluster::default();
+    cluster.add_class(class("fresh", ReclaimPolicy::Delete, 0));
+    let of_ada = |name: &str, class: &str| {
+        let mut claim = claim(name, Some(class));
+        claim.annotate(NAMESPACE, "nublado-ada");
+        claim
+    };
+    cluster.add_claim(of_ada("first", "fresh"));
+    cluster.settle();
+    cluster.add_claim(of_ada("second", "fresh"));
+    cluster.settle();
+    let second = |cluster: &Cluster| {
+        let other = cluster
+            .has
+            .targets
+            .values()
+            .find(|target| target.spec.claim_ref.as_ref().unwrap().name == "second");
+        cluster.has.is_left_by_another(other.unwrap())
+    };
+    assert!(!second(&cluster), "the first one has it");
+    let mut released = cluster.clone();
+    let first = target_of(&cluster, "first").unwrap();
+    released.change_target(&first, |target| target.spec.reclaim_policy = Some(ReclaimPolicy::Retain));
+    released.delete_claim("first");
+    assert!(!second(&released), "it is kept for the owner of the first one");
+    cluster.delete_claim("first");
+    assert!(second(&cluster), "the claim is being deleted, and its target is not yet");
+    cluster.delete_namespace("nublado-ada", true);
+    cluster.settle();
+    assert!(second(&cluster), "the target is being deleted");
+    cluster.free_namespaces();
+    cluster.settle();
+    assert_eq!(phase(&cluster, "second"), Some(ClaimPhase::Bound));
+}
+
+#[test]
 fn rule_8_a_deleted_claim_takes_its_target_and_namespace_along() {
     let mut cluster = Cluster::default();
     cluster.add_class(class("fresh", ReclaimPolicy::Delete, 0));

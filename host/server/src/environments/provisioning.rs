@@ -38,7 +38,7 @@ impl Environments {
         })?;
         let cluster = self.clusters.get(target.cluster().as_ref());
         let made = cluster.targets.make(&objects, target.uid()).await;
-        let credentials = made.map_err(|error| failure_in(target, &error))?;
+        let credentials = made.map_err(|error| self.failure_to_make(target, error))?;
         let mut secret = None;
         if let Some(credentials) = &credentials
             && let Some(copy) = target.credentials_secret(credentials, &self.instance)
@@ -58,6 +58,18 @@ impl Environments {
             Err(error) => return Err(failure(&error)),
         }
         Ok(())
+    }
+
+    /// A namespace of the lab before may have been made after that lab was given up. It is removed in a moment.
+    fn failure_to_make(&self, target: &Target, error: KubernetesError) -> TargetFailure {
+        match error {
+            KubernetesError::Taken { kind: "Namespace", name }
+                if self.seen.with(|world| world.is_left_by_another(target)) =>
+            {
+                failure(&KubernetesError::StillBeingDeleted { action: format!("create Namespace {name}") })
+            }
+            error => failure_in(target, &error),
+        }
     }
 
     fn class_of(&self, target: &Target) -> Result<Class, TargetFailure> {

@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Claim, Class, Environment, ReclaimPolicy, Target};
+use super::{Claim, Class, Environment, NAMESPACE, ReclaimPolicy, Target};
 use crate::names::ObjectName;
 
+use binder::is_unused;
 pub(super) use conditions::problem;
 use pass::Pass;
 
@@ -52,6 +53,29 @@ impl World {
             Some(self.class(class.as_str())?.spec.reclaim_policy)
         };
         target.spec.reclaim_policy.or_else(class).unwrap_or(ReclaimPolicy::Retain)
+    }
+
+    /// True if the target is not kept when its claim is deleted.
+    fn is_deleted_with_claim(&self, target: &Target) -> bool {
+        is_unused(target) || target.is_ours() && self.reclaim_policy(target) == ReclaimPolicy::Delete
+    }
+
+    /// True if another target has the namespace that this one needs, and is deleted with it, or about to be.
+    pub fn is_left_by_another(&self, target: &Target) -> bool {
+        let (namespace, cluster) = (target.annotation(NAMESPACE), target.cluster());
+        namespace.is_some()
+            && self.targets.values().any(|other| {
+                other.uid() != target.uid()
+                    && (other.annotation(NAMESPACE), other.cluster()) == (namespace, cluster.clone())
+                    && self.is_leaving(other)
+            })
+    }
+
+    /// True if the target is being deleted, or is about to be because its claim is.
+    fn is_leaving(&self, target: &Target) -> bool {
+        let has_claim = self.claims.values().any(|claim| target.is_for(claim) && !claim.is_deleting());
+        target.is_deleting()
+            || target.spec.claim_ref.is_some() && !has_claim && self.is_deleted_with_claim(target)
     }
 }
 

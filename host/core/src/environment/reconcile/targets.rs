@@ -1,6 +1,6 @@
 //! What becomes of each target.
 
-use super::binder::{is_unused, release};
+use super::binder::release;
 use super::conditions::{Problem, set_problem};
 use super::pass::Pass;
 use super::{Action, NamespaceState, REMOVAL};
@@ -98,8 +98,7 @@ impl<'a> Pass<'a> {
     /// the target was being made.
     fn abandon(&mut self, target: &'a Target) {
         let Some(reference) = &target.spec.claim_ref else { return };
-        let delete = self.world.reclaim_policy(target) == ReclaimPolicy::Delete;
-        let then = if is_unused(target) || target.is_ours() && delete {
+        let then = if self.world.is_deleted_with_claim(target) {
             Action::delete(target)
         } else {
             let mut next = target.clone();
