@@ -292,6 +292,8 @@ impl Service {
                 "name": "stagehand",
                 "path": guests::component("guest-stagehand"),
                 "grants": { "metadata": ["simulated.kubelet/"] },
+                // A call may wait for the CPU for ten times as long, which a busy machine needs.
+                "limits": { "deadline_ms": 1000 },
             }],
             "state_dir": self.folder().join("state"),
             "telemetry": { "format": "text", "filter": "info,wasmspawner=debug" },

@@ -96,10 +96,7 @@ async fn too_many_spawns_at_once_are_refused_with_retry_after() {
 #[tokio::test]
 async fn accepted_spawns_wait_for_a_busy_policy() {
     // More than the policy can be asked at once, and its answers take longer than a call waits for a place.
-    let patient = |config: &mut serde_json::Value| {
-        config["policies"][0]["limits"] = json!({ "deadline_ms": 1000 });
-    };
-    let service = Service::start_with(BINARY, patient).await.unwrap();
+    let service = Service::start(BINARY).await.unwrap();
     let admin = service.admin().unwrap();
     let names: Vec<String> = (0..40).map(|number| format!("slow.{number}")).collect();
     let ends = names.iter().map(async |name| {

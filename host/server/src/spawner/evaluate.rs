@@ -50,7 +50,8 @@ pub(super) struct Decided {
     quota: Option<Quota>,
 }
 
-/// The pause after which busy policies are asked again.
+/// For how long busy policies are asked again, and the pause before it. One that computes for ever on a busy machine looks the same.
+const ASK_FOR: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The rest of the decision, which is made after the caller was told that the spawn has begun. Nobody would repeat it, so busy
@@ -300,7 +301,7 @@ async fn customize(
     names: &LabNames,
     within: Duration,
 ) -> Result<Vec<ChainAnswer>, Failure> {
-    let deadline = Instant::now() + within;
+    let deadline = Instant::now() + within.min(ASK_FOR);
     let question = LabRequest {
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
@@ -311,7 +312,7 @@ async fn customize(
     let of_policies = loop {
         match rules.policies.customize(&question).await {
             Ok(answers) => break answers,
-            Err(error) if error.kind.is_busy() && Instant::now() + PAUSE < deadline => {
+            Err(error) if error.kind.is_overload() && Instant::now() + PAUSE < deadline => {
                 tracing::warn!(policy = %error.policy, hook = %error.hook, kind = %error.kind, "a policy is asked again");
                 tokio::time::sleep(PAUSE).await;
             }

@@ -109,9 +109,9 @@ impl CallErrorKind {
         }
     }
 
-    /// Whether there was no slot for the call, so that it has not begun, and a later one may.
-    pub fn is_busy(&self) -> bool {
-        matches!(self, Self::Overloaded(_))
+    /// Whether too much was asked at once, so that the same call may be answered in a moment.
+    pub fn is_overload(&self) -> bool {
+        matches!(self, Self::Overloaded(_) | Self::NoCpu(_))
     }
 
     /// A short name for metrics and for machine-readable reasons. It does not change between versions.
