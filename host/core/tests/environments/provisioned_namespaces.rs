@@ -51,14 +51,14 @@ fn rule_7_a_namespace_of_somebody_else_is_left_alone() {
 fn rule_7_a_namespace_is_waited_for_while_another_target_leaves_it() {
     let mut cluster = Cluster::default();
     cluster.add_class(class("fresh", ReclaimPolicy::Delete, 0));
-    let of_ada = |name: &str, class: &str| {
-        let mut claim = claim(name, Some(class));
+    let of_ada = |name: &str| {
+        let mut claim = claim(name, Some("fresh"));
         claim.annotate(NAMESPACE, "nublado-ada");
         claim
     };
-    cluster.add_claim(of_ada("first", "fresh"));
+    cluster.add_claim(of_ada("first"));
     cluster.settle();
-    cluster.add_claim(of_ada("second", "fresh"));
+    cluster.add_claim(of_ada("second"));
     cluster.settle();
     let second = |cluster: &Cluster| {
         let other = cluster
