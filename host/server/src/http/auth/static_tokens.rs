@@ -102,8 +102,11 @@ impl StaticTokens {
         if version == seen.version {
             return;
         }
+        let tokens = read(&self.path, &metadata).await;
+        // Only now, because a client that hangs up ends its request at any `await`: a version that nobody has read
+        // would hide the tokens in it until the file changes again.
         seen.version = version;
-        match read(&self.path, &metadata).await {
+        match tokens {
             Ok(tokens) => self.tokens.store(Arc::new(tokens)),
             Err(error) => {
                 tracing::warn!(%error, "the token file changed and cannot be used; the old tokens stay");
@@ -159,6 +162,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     use std::path::Path;
+    use std::task::Poll;
     use wasmspawner_core::access::Scope;
     use wasmspawner_core::names::Username;
 
@@ -199,6 +203,33 @@ mod tests {
         assert_eq!(user(&tokens, "one").await.unwrap(), "ada");
         append(&path, &line("two", "bob"));
         assert_eq!(user(&tokens, "two").await.unwrap(), "bob");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_hangs_up_hides_no_token() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.yaml");
+        append(&path, "# none yet\n");
+        let tokens = open(&path).await.unwrap();
+        for polls in 0..4 {
+            let token = format!("token-{polls}");
+            append(&path, &line(&token, "ada"));
+            poll_at_most(polls, user(&tokens, &token)).await;
+            assert_eq!(user(&tokens, &token).await.unwrap(), "ada", "hung up after {polls} polls");
+        }
+    }
+
+    /// Polls `work` this often at most, and drops it.
+    async fn poll_at_most(mut polls: usize, work: impl Future) {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|context| {
+            if polls == 0 {
+                return Poll::Ready(());
+            }
+            polls -= 1;
+            work.as_mut().poll(context).map(drop)
+        })
+        .await;
     }
 
     #[tokio::test]
