@@ -71,6 +71,20 @@ async fn a_candidate_that_never_answers_keeps_nobody_waiting() {
     assert!(told.last.len() <= 50);
 }
 
+/// The calls of a spawn follow each other more quickly than a slow candidate answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_candidate_is_asked_all_that_a_spawn_asks() {
+    let live = spec("who", "policy-deny-group", deny(&["guests"]));
+    let slow = spec("who (candidate)", "guest-stagehand", json!({}));
+    let policies = load(vec![with_candidate(live, slow)]).await;
+    let request = spawn_request(user("trapped", &[]));
+    for _ in 0..10 {
+        policies.authorize(&request).await.unwrap();
+    }
+    let told = report(&policies, 10).await;
+    assert_eq!((told.same, told.different, told.skipped), (0, 10, 0));
+}
+
 #[tokio::test]
 async fn a_candidate_that_cannot_be_loaded_is_told_and_hinders_nothing() {
     let broken = [

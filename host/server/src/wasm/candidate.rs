@@ -14,8 +14,11 @@ use super::policy_name::PolicyName;
 use super::question::Question;
 use super::told::told;
 
-/// How many answers are compared at the same time. Further ones are not, so that candidates take little from live calls.
+/// How many answers are compared at the same time, so that candidates take little from live calls.
 const AT_ONCE: usize = 2;
+/// How many may wait for that or be compared; further ones are not. Enough for the calls of some spawns, which follow each
+/// other quickly: otherwise a slow candidate would only ever be asked the first ones.
+const WAITING: usize = 32;
 
 /// A candidate beside a policy of the chain.
 pub(super) struct Candidate {
@@ -23,7 +26,8 @@ pub(super) struct Candidate {
     of: PolicyName,
     /// `None` if it could not be loaded.
     policy: Option<Policy>,
-    comparisons: Arc<Semaphore>,
+    comparisons: Semaphore,
+    waiting: Arc<Semaphore>,
     report: Mutex<CandidateReport>,
 }
 
@@ -40,7 +44,8 @@ impl Candidate {
                 (None, CandidateReport { error: Some(error.to_string()), ..CandidateReport::default() })
             }
         };
-        Self { of, policy, comparisons: Arc::new(Semaphore::new(AT_ONCE)), report: Mutex::new(report) }
+        let (comparisons, waiting) = (Semaphore::new(AT_ONCE), Arc::new(Semaphore::new(WAITING)));
+        Self { of, policy, comparisons, waiting, report: Mutex::new(report) }
     }
 
     pub(super) fn policy(&self) -> Option<&Policy> {
@@ -56,13 +61,16 @@ impl Candidate {
         if self.policy.is_none() {
             return;
         }
-        let Ok(permit) = Arc::clone(&self.comparisons).try_acquire_owned() else {
+        let Ok(place) = Arc::clone(&self.waiting).try_acquire_owned() else {
             self.lock().skipped += 1;
             return (engine.options.on_compared)(&self.of, question.hook(), "skipped");
         };
         tokio::spawn(async move {
-            self.ask(&engine, &live, &question).await;
-            drop(permit);
+            // The semaphore is never closed.
+            if let Ok(_turn) = self.comparisons.acquire().await {
+                self.ask(&engine, &live, &question).await;
+            }
+            drop(place);
         });
     }
 
