@@ -13,3 +13,4 @@ pub mod proxy;
 pub mod registry;
 pub mod service;
 pub mod signing_key;
+pub mod waiting;

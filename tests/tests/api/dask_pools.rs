@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::events::Events;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use super::kernels::{pods, records, with_lab};
-use super::running::until_some;
 use crate::BINARY;
 
 /// The secret of a pool, which nobody but its pods and its client may see.

@@ -4,9 +4,9 @@ use http::Method;
 use serde_json::json;
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use super::environments::{add_class, until_no_namespace, with_environments};
-use super::running::until_some;
 use crate::BINARY;
 
 /// `wasmspawner environments ...`: the exit code, and what it prints.

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use super::environments::{OWN, add_class, claims, namespaces, targets, until_no_namespace};
-use super::running::{until, until_some};
+use super::running::until;
 use super::{dask_pools, kernels};
 use crate::BINARY;
 

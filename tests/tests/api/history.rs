@@ -6,9 +6,9 @@ use kube::api::DeleteParams;
 use serde_json::json;
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use crate::BINARY;
-use crate::running::until_some;
 
 #[tokio::test]
 async fn operations_are_listed_newest_first() {

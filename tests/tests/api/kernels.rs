@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::events::Events;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
-use super::running::until_some;
 use crate::BINARY;
 
 /// The secrets of a kernel, which nobody but its pod and its client may see.

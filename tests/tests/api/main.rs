@@ -22,7 +22,6 @@ mod fair_use;
 mod faults;
 mod forgotten;
 mod history;
-mod hostile;
 mod kept;
 mod kernel_rules;
 mod kernels;

@@ -4,9 +4,9 @@ use http::Method;
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use crate::BINARY;
-use crate::running::until_some;
 
 #[tokio::test]
 async fn only_administrators_read_the_loaded_policies() {

@@ -7,8 +7,8 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
-use super::running::until_some;
 use crate::BINARY;
 
 const IMAGE: &str = "quay.io/site/lab:1";

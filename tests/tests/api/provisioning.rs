@@ -5,8 +5,8 @@ use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
-use super::running::until_some;
 use crate::BINARY;
 
 /// A site that prepares homes.

@@ -8,8 +8,9 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
-use super::running::{until, until_some};
+use super::running::until;
 use crate::BINARY;
 
 pub(crate) async fn records(service: &Service) -> Api<DynamicObject> {

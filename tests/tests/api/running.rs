@@ -1,26 +1,11 @@
 //! A running lab whose containers are restarted.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use crate::BINARY;
-
-/// Calls `look` until it returns a value.
-pub(crate) async fn until_some<T>(look: impl AsyncFn() -> Option<T>) -> T {
-    let mut again = tokio::time::interval(Duration::from_millis(50));
-    let looking = async {
-        loop {
-            again.tick().await;
-            if let Some(found) = look().await {
-                return found;
-            }
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), looking).await.unwrap()
-}
 
 /// Waits until `wanted` is true of the lab.
 pub(crate) async fn until(client: &Client, lab: &str, wanted: impl Fn(&Value) -> bool) -> Value {

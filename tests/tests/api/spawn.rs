@@ -4,8 +4,8 @@ use serde_json::json;
 use wasmspawner_tests::api::Client;
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
-use super::running::until_some;
 use crate::BINARY;
 
 #[tokio::test]

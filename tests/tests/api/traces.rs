@@ -11,9 +11,9 @@ use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::collector::{FakeCollector, Span};
 use wasmspawner_tests::hub::{FakeHub, TOKEN};
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use crate::BINARY;
-use crate::running::until_some;
 
 async fn traced(collector: &FakeCollector, ratio: f64) -> Service {
     let otlp = json!({ "endpoint": collector.endpoint(), "sample_ratio": ratio, "timeout": "1s" });

@@ -6,11 +6,11 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::Client;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use super::queries::{Query, of_dashboard};
 use super::{installed, path};
 use crate::BINARY;
-use crate::running::until_some;
 
 /// The panels without data, each with its reason.
 const EMPTY: [(&str, &str); 2] = [

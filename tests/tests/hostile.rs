@@ -1,9 +1,12 @@
-//! A policy that misbehaves fails only the request that called it, and the error names it.
+//! A policy that misbehaves fails only the request that called it, and the error names it. No other tests run beside these:
+//! endless loops get what CPU is left, and without any nobody knows that they are loops.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
-use super::running::until_some;
-use crate::BINARY;
+const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
 #[tokio::test]
 async fn a_hostile_policy_fails_its_own_request_only() {
