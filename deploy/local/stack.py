@@ -22,6 +22,13 @@ from own_policy import OwnPolicy
 import site_config
 from toolchain import LOCAL, ROOT
 
+# Seconds within which the service is ready. It compiles the policies that it has not seen before: one in Python takes a
+# minute on a slow machine.
+START = 300
+# Seconds after which somebody who waits is told why.
+LONG = 15
+COMPILES = "it compiles policies that are new to it; one in Python or JavaScript can take some minutes"
+
 
 class NotReady(Exception):
     """A process ended or was not ready in time. The message contains the end of its log."""
@@ -89,9 +96,10 @@ class Process:
                 start_new_session=True,
             )
 
-    def wait_until(self, ready, seconds: float) -> None:
-        """Wait until `ready()` is true. Raises `NotReady`."""
-        give_up = time.monotonic() + seconds
+    def wait_until(self, ready, seconds: float, reason: str = "") -> None:
+        """Wait until `ready()` is true, and say the reason if that takes long. Raises `NotReady`."""
+        begun = time.monotonic()
+        give_up = begun + seconds
         while not ready():
             if self.child.poll() is not None:
                 raise NotReady(
@@ -101,6 +109,9 @@ class Process:
                 raise NotReady(
                     f"{self.name} was not ready within {seconds:.0f} s; its log {self.log} ends:\n{self.tail()}"
                 )
+            if reason and time.monotonic() > begun + LONG:
+                print(f"    {self.name} is not ready yet: {reason}", flush=True)
+                reason = ""
             time.sleep(0.05)
 
     def tail(self, lines: int = 15) -> str:
@@ -178,7 +189,7 @@ def await_service(settings: Settings, service: Process) -> None:
     """Wait until the service is ready."""
     health_port = (settings.state / "health.port").read_text()
     try:
-        service.wait_until(lambda: answers(f"http://127.0.0.1:{health_port}/readyz"), 60)
+        service.wait_until(lambda: answers(f"http://127.0.0.1:{health_port}/readyz"), START, COMPILES)
     except BaseException:
         service.stop(5)
         raise

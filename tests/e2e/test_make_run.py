@@ -12,6 +12,7 @@ import pytest
 import requests
 from world import ROOT, Visitor, eventually, free_port
 
+import stack
 import toolchain
 
 
@@ -192,3 +193,12 @@ def test_the_error_about_a_port_in_use_names_it(tmp_path, world):
     run = Run(tmp_path / "state", "run", HUB_PORT=port)
     assert run.child.wait(20) != 0
     assert f"port {port} is in use; choose another with `make run HUB_PORT=...`" in run.text()
+
+
+def test_a_slow_start_is_explained_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(stack, "LONG", 0)
+    process = stack.Process("service", tmp_path / "log", ["tail", "-f", "/dev/null"], tmp_path, dict(os.environ))
+    is_ready = iter([False, False, False, True])
+    process.wait_until(lambda: next(is_ready), 60, "it compiles")
+    process.stop(5)
+    assert capsys.readouterr().out == "    service is not ready yet: it compiles\n"

@@ -83,35 +83,39 @@ impl StaticTokens {
         found
     }
 
-    /// Reads the file again if it has changed; does nothing if it was checked within `younger`. While the file cannot
-    /// be read, the old tokens stay valid: somebody may be editing it, and no caller should be locked out by that.
+    /// Reads the file again if it has changed; does nothing if it was checked within `younger`. A client that hangs up ends its
+    /// request at any `await`. So the check is noted when it is over: otherwise who hangs up could hide tokens that were
+    /// added, and keep the one that was removed.
     async fn refresh(&self, younger: Duration) {
         let mut seen = self.seen.lock().await;
         if seen.checked.elapsed() < younger {
             return;
         }
-        seen.checked = Instant::now();
+        let checked = Instant::now();
+        let version = self.read_if_changed(seen.version).await;
+        *seen = Seen { version, checked };
+    }
+
+    /// Reads the file if it has changed, and returns the version that it has. While the file cannot be read, the old tokens
+    /// stay valid: somebody may be editing it, and no caller should be locked out by that.
+    async fn read_if_changed(&self, known: Version) -> Version {
         let metadata = match tokio::fs::metadata(&self.path).await {
             Ok(metadata) => metadata,
             Err(error) => {
                 tracing::warn!(path = %self.path.display(), %error, "cannot read the metadata of the token file");
-                return;
+                return known;
             }
         };
         let version = Version::of(&metadata);
-        if version == seen.version {
-            return;
-        }
-        let tokens = read(&self.path, &metadata).await;
-        // Only now, because a client that hangs up ends its request at any `await`: a version that nobody has read
-        // would hide the tokens in it until the file changes again.
-        seen.version = version;
-        match tokens {
-            Ok(tokens) => self.tokens.store(Arc::new(tokens)),
-            Err(error) => {
-                tracing::warn!(%error, "the token file changed and cannot be used; the old tokens stay");
+        if version != known {
+            match read(&self.path, &metadata).await {
+                Ok(tokens) => self.tokens.store(Arc::new(tokens)),
+                Err(error) => {
+                    tracing::warn!(%error, "the token file changed and cannot be used; the old tokens stay");
+                }
             }
         }
+        version
     }
 }
 
@@ -163,6 +167,7 @@ mod tests {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     use std::path::Path;
     use std::task::Poll;
+    use tokio::time::advance;
     use wasmspawner_core::access::Scope;
     use wasmspawner_core::names::Username;
 
@@ -216,6 +221,22 @@ mod tests {
             append(&path, &line(&token, "ada"));
             poll_at_most(polls, user(&tokens, &token)).await;
             assert_eq!(user(&tokens, &token).await.unwrap(), "ada", "hung up after {polls} polls");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_hangs_up_keeps_no_token() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.yaml");
+        append(&path, &line("removed", "ada"));
+        for polls in 0..4 {
+            let tokens = open(&path).await.unwrap();
+            std::fs::write(&path, line("other", "somebody")).unwrap();
+            advance(RECHECK).await;
+            poll_at_most(polls, user(&tokens, "removed")).await;
+            let answer = user(&tokens, "removed").await;
+            assert_eq!(answer, Err(AuthError::UnknownToken), "hung up after {polls} polls");
+            std::fs::write(&path, line("removed", "ada")).unwrap();
         }
     }
 
