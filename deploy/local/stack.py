@@ -27,7 +27,7 @@ from toolchain import LOCAL, ROOT
 START = 300
 # Seconds after which somebody who waits is told why.
 LONG = 15
-COMPILES = "it compiles policies that are new to it; one in Python or JavaScript can take some minutes"
+COMPILES = "it compiles policies that are new to it; one in Python or JavaScript can take a minute"
 
 
 class NotReady(Exception):

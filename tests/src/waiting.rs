@@ -2,14 +2,22 @@
 
 use std::time::Duration;
 
+/// How often it is looked.
+const AGAIN: Duration = Duration::from_millis(50);
+
 /// Calls `look` until it returns a value.
 ///
 /// # Panics
 ///
 /// If it has returned none within a minute.
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-pub async fn until_some<T>(look: impl AsyncFn() -> Option<T>) -> T {
-    let mut again = tokio::time::interval(Duration::from_millis(50));
+pub async fn until_some<T>(look: impl AsyncFnMut() -> Option<T>) -> T {
+    some_within(Duration::from_mins(1), look).await.unwrap()
+}
+
+/// What `look` returns, which is called until it returns a value; `None` after `limit`.
+pub async fn some_within<T>(limit: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    let mut again = tokio::time::interval(AGAIN);
     let looking = async {
         loop {
             again.tick().await;
@@ -18,5 +26,5 @@ pub async fn until_some<T>(look: impl AsyncFn() -> Option<T>) -> T {
             }
         }
     };
-    tokio::time::timeout(Duration::from_mins(1), looking).await.unwrap()
+    tokio::time::timeout(limit, looking).await.ok()
 }

@@ -22,6 +22,7 @@ use wasmspawner_tests::api;
 use wasmspawner_tests::kubernetes::{Cluster, records, remove_definition};
 use wasmspawner_tests::proxy::Proxy;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::some_within;
 
 use crate::BINARY;
 
@@ -192,18 +193,9 @@ where
 }
 
 /// Calls `ask` until it returns a value.
-pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let mut again = tokio::time::interval(Duration::from_millis(50));
-    let asking = async {
-        loop {
-            again.tick().await;
-            if let Some(answer) = ask().await {
-                return answer;
-            }
-        }
-    };
-    let answer = tokio::time::timeout(BOUND, asking).await;
-    assert!(answer.is_ok(), "it did not come about: {what}");
+pub(crate) async fn eventually<T>(what: &str, ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let answer = some_within(BOUND, ask).await;
+    assert!(answer.is_some(), "it did not come about: {what}");
     answer.unwrap()
 }
 

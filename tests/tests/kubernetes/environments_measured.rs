@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
 use wasmspawner_tests::kubernetes::SKIPPED;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::some_within;
 
 use crate::environments::{add, embedded, kind};
 use crate::labs::service_with;
@@ -134,11 +135,12 @@ async fn a_namespace_that_kubernetes_cannot_remove_is_told_after_two_minutes_and
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let targets = kind(&site, "DeploymentTarget", "deploymenttargets");
     let begun = Instant::now();
-    let failed = within(STUCK_WITHIN, async || {
+    let failed = some_within(STUCK_WITHIN, async || {
         let target = targets.list(&ListParams::default()).await.unwrap().items.pop().unwrap();
         (target.data["status"]["phase"] == "Failed").then_some(target)
     })
-    .await;
+    .await
+    .unwrap();
     println!("failed after {:.0} s", begun.elapsed().as_secs_f32());
     let told = failed.data["status"]["conditions"][0]["message"].as_str().unwrap();
     assert!(told.starts_with("The namespace could not be removed within 2 minutes: "), "{told}");
@@ -151,11 +153,12 @@ async fn a_namespace_that_kubernetes_cannot_remove_is_told_after_two_minutes_and
     let freed = json!({"metadata": {"finalizers": null}});
     maps.patch("kept", &PatchParams::default(), &Patch::Merge(&freed)).await.unwrap();
     let begun = Instant::now();
-    within(STUCK_WITHIN, async || {
+    some_within(STUCK_WITHIN, async || {
         let left = targets.list(&ListParams::default()).await.unwrap().items;
         (left.len() == 1).then_some(())
     })
-    .await;
+    .await
+    .unwrap();
     println!("gone {:.1} s after what kept it", begun.elapsed().as_secs_f32());
     start(&service, "ada", "near").await;
     for user in ["ada", "grace"] {
@@ -164,20 +167,6 @@ async fn a_namespace_that_kubernetes_cannot_remove_is_told_after_two_minutes_and
     service.kill();
     classes.delete("near", &DeleteParams::default()).await.unwrap();
     site.leave().await;
-}
-
-/// Calls `look` until it returns a value, for this long at most.
-async fn within<T>(limit: Duration, look: impl AsyncFn() -> Option<T>) -> T {
-    let mut again = tokio::time::interval(Duration::from_millis(200));
-    let looking = async {
-        loop {
-            again.tick().await;
-            if let Some(found) = look().await {
-                return found;
-            }
-        }
-    };
-    tokio::time::timeout(limit, looking).await.unwrap()
 }
 
 /// A second control plane, which ends with this value.
@@ -287,7 +276,7 @@ async fn fifty_labs_in_each_of_two_clusters_of_which_one_is_away_for_a_minute() 
     let meanwhile = start_one_a_second(&service, "meanwhile", AWAY).await;
     far.api_server = Some(again.spawn().unwrap());
     let answers = async || there.apiserver_version().await.is_ok().then_some(());
-    within(AWAY, answers).await;
+    some_within(AWAY, answers).await.unwrap();
     far.signal("-STOP");
     let silent = start_one_a_second(&service, "silent", SILENT).await;
     println!(

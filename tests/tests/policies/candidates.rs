@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use wasmspawner::wasm::{CandidateReport, Hook, PolicyName};
+use wasmspawner_tests::waiting::until_some;
 
 use super::*;
 
@@ -12,17 +13,11 @@ fn with_candidate(live: PolicySpec, candidate: PolicySpec) -> PolicySpec {
 
 /// What is known of the candidate once so many calls have been compared or skipped.
 pub(crate) async fn report(policies: &Policies, calls: u64) -> CandidateReport {
-    let mut again = tokio::time::interval(Duration::from_millis(10));
-    let looking = async {
-        loop {
-            again.tick().await;
-            let report = policies.loaded()[0].candidate.clone().unwrap();
-            if report.same + report.different + report.skipped == calls {
-                return report;
-            }
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), looking).await.unwrap()
+    until_some(async || {
+        let report = policies.loaded()[0].candidate.clone().unwrap();
+        (report.same + report.different + report.skipped == calls).then_some(report)
+    })
+    .await
 }
 
 fn deny(groups: &[&str]) -> serde_json::Value {

@@ -11,6 +11,7 @@ use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use wasmspawner::wasm::DataReport;
 use wasmspawner_core::config::{DataSource, DocumentConfig};
+use wasmspawner_tests::waiting::some_within;
 
 use super::*;
 
@@ -134,17 +135,11 @@ async fn what_was_read_with_one_token_is_not_for_another() {
 
 /// Waits until what is known of the policy's data is as wanted, for half a minute at most.
 async fn until(policies: &Policies, wanted: impl Fn(&DataReport) -> bool) -> DataReport {
-    let mut again = tokio::time::interval(Duration::from_millis(50));
-    let waiting = async {
-        loop {
-            again.tick().await;
-            let data = policies.loaded()[0].data[0].clone();
-            if wanted(&data) {
-                return data;
-            }
-        }
+    let look = async || {
+        let data = policies.loaded()[0].data[0].clone();
+        wanted(&data).then_some(data)
     };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap()
+    some_within(Duration::from_secs(30), look).await.unwrap()
 }
 
 #[tokio::test]
