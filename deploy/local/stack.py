@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import secrets
@@ -51,6 +52,7 @@ class Settings:
     hub: bool = True  # without it, the service knows static tokens only
     own_policy: OwnPolicy | None = None
     password: str = ""  # of all users; empty: the one of the last run, or a random one
+    hub_internal_port: int = 0  # the Hub's own port; 0: the one of the last run if it is free, or another that is
 
     @property
     def api_url(self) -> str:
@@ -135,7 +137,7 @@ def answers(url: str, token: str = "") -> bool:
     try:
         with urllib.request.urlopen(request, timeout=2) as response:
             return response.status == 200
-    except (urllib.error.URLError, OSError):
+    except (urllib.error.URLError, OSError, http.client.HTTPException):
         return False
 
 
@@ -227,7 +229,7 @@ def launch_hub(settings: Settings, hub_token: str = "") -> Process:
 
 def await_hub(settings: Settings, hub: Process) -> None:
     """Wait until JupyterHub answers through its proxy."""
-    internal_port = (settings.state / "hub/internal.port").read_text()
+    internal_port = _hub_internal_port(settings)
     try:
         # Wait for the Hub itself first: the proxy answers earlier, and logs an error for each request to the Hub.
         hub.wait_until(lambda: answers(f"http://127.0.0.1:{internal_port}/hub/health"), 60)
@@ -268,11 +270,11 @@ def _service_token(settings: Settings) -> Path:
 
 def _hub_internal_port(settings: Settings) -> int:
     """The Hub's own port, which the service has to know before the Hub is started."""
-    file = settings.state / "hub/internal.port"
-    file.parent.mkdir(mode=0o700, exist_ok=True)
-    if file.exists() and answers(f"http://127.0.0.1:{file.read_text()}/hub/health"):
-        return int(file.read_text())  # the service is restarted while the Hub runs
-    return _remembered_port(file)
+    if not settings.hub_internal_port:
+        file = settings.state / "hub/internal.port"
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        settings.hub_internal_port = _remembered_port(file)
+    return settings.hub_internal_port
 
 
 def _remembered_port(file: Path, preferred: int = 0) -> int:

@@ -79,8 +79,9 @@ class Cluster:
 
     def remove_definitions(self) -> None:
         """Remove the definitions of the service's kinds with all objects, and the finalizers that only the service removes."""
+        installed = self.names("crd")
         for definition in DEFINITIONS:
-            if self.exists("crd", definition):
+            if definition in installed:
                 self._remove_definition(definition)
 
     def _remove_definition(self, definition: str) -> None:

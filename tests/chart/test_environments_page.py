@@ -64,7 +64,7 @@ def running(cluster, folder: Path):
         assert process.poll() is None, log.read_text()[-3000:]
         try:
             return ask("GET", lab).status_code == 404
-        except requests.ConnectionError:
+        except requests.RequestException:
             return False
 
     try:

@@ -1,5 +1,6 @@
 """A release on a real control plane: installed, upgraded, uninstalled. No kubelet runs its pod."""
 
+import itertools
 import os
 import re
 import shutil
@@ -11,15 +12,15 @@ from chart import MINIMAL, NAME, SOURCE, merged
 from cluster import DEFINITION
 from helm import Refused
 
+NUMBERS = itertools.count(1)
+
 
 @pytest.fixture
 def home(cluster):
-    """A namespace for a release, without objects that an earlier test has left."""
+    """A namespace for the release of one test, and a cluster without objects that an earlier test has left."""
     cluster.remove_definitions()
-    home = cluster.namespace("release")
-    yield home
+    yield cluster.namespace(f"release-{next(NUMBERS)}")
     cluster.remove_definitions()
-    cluster.kubectl("delete", "namespace", home, "--timeout=60s")
 
 
 @pytest.fixture
@@ -27,7 +28,11 @@ def release(helm, chart, cluster, home):
     """Installs and upgrades the release of a test, and uninstalls it in the end."""
 
     class Release:
+        def __init__(self):
+            self.namespaces = set()
+
         def install(self, *values, archive=chart.archive, namespace=home):
+            self.namespaces.add(namespace)
             files = [argument for part in values for argument in ("-f", chart.file(part))]
             return helm.run("upgrade", "--install", NAME, archive, "-n", namespace, *files)
 
@@ -36,7 +41,7 @@ def release(helm, chart, cluster, home):
 
     release = Release()
     yield release
-    for namespace in (home, f"{home}-second"):
+    for namespace in release.namespaces:
         helm.run("uninstall", NAME, "-n", namespace, "--ignore-not-found")
 
 
@@ -151,7 +156,6 @@ def test_uninstalling_leaves_what_the_notes_say_and_nothing_stuck(cluster, home,
     environment = os.environ | {"KUBECONFIG": cluster.kubeconfig}
     subprocess.run(["sh", "-ec", command], check=True, env=environment, timeout=60)
     cluster.until(lambda: not cluster.exists("namespace", home), "the namespace is gone")
-    cluster.namespace("release")  # for the fixture
 
 
 def test_the_notes_of_a_release_with_environments_say_how_to_remove_those(release):

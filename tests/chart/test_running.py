@@ -60,7 +60,7 @@ class Running:
         assert self.process.poll() is None, self.log.read_text()[-3000:]
         try:
             return self.get("/labs", "root").status_code == 200
-        except requests.ConnectionError:
+        except requests.RequestException:
             return False
 
     def _kubeconfig(self) -> Path:

@@ -6,6 +6,7 @@ c = get_config()  # noqa: F821
 load_subconfig(os.environ["BASE_CONFIG"])  # noqa: F821
 
 c.Spawner.poll_interval = 1
+c.WasmSpawner.status_interval = 0.5
 c.JupyterHub.services += [
     {"name": "e2e", "api_token": os.environ["E2E_TOKEN"]},
     {"name": "limited", "api_token": os.environ["E2E_TOKEN"] + "limited"},

@@ -165,7 +165,7 @@ class LocalRegistry:
         assert self.process.poll() is None, (self.folder / "registry.log").read_text()
         try:
             return requests.get(f"{self._url}/v2/", timeout=5, **self._access).status_code == 200
-        except requests.ConnectionError:
+        except requests.RequestException:
             return False
 
     def _certificate(self) -> Path:

@@ -61,7 +61,7 @@ def test_the_hub_s_token_cannot_start_a_lab(world):
 def test_the_token_of_a_server_is_valid_for_that_server_alone(world):
     """The tokens that the tests of the API take from a fake Hub, from a real one."""
     visitor = Visitor(world, "emmy")
-    visitor.submit()
+    visitor.submit(image="other")
     assert visitor.progress()[-1][1].get("ready") is True
     process = next(
         process
@@ -126,7 +126,7 @@ def test_deleting_a_server_deletes_its_volume(world):
     name = "mary"
     visitor = Visitor(world, name)
     for server in ("", "second"):
-        visitor.submit(server)
+        visitor.submit(server, image="other")
         assert visitor.progress(server)[-1][1].get("ready") is True
     both = {"claim-mary", "claim-mary--second"}
     assert world.claims(name) == both
@@ -154,7 +154,7 @@ def test_the_user_reads_why_a_lab_failed(world):
     assert lab["status"] == "failed"
     assert lab["reason"]
     # A failed lab does not prevent the next spawn.
-    visitor.submit()
+    visitor.submit(image="other")
     assert visitor.progress()[-1][1].get("ready") is True
 
 
@@ -240,7 +240,7 @@ def test_a_lab_that_the_hub_does_not_know_is_listed_as_forgotten(world):
     name = "frances"
     visitor = Visitor(world, name)
     for server in ("", "second"):
-        visitor.submit(server)
+        visitor.submit(server, image="other")
         assert visitor.progress(server)[-1][1].get("ready") is True
     eventually(lambda: world.forgotten()[1] == [], what="no lab is forgotten")
     world.stop_hub()

@@ -56,10 +56,16 @@ def test_an_interrupt_and_a_restart_keep_the_kernel_s_address(world, lab):
     assert (after["connection"], after["process"]["number"]) == (before, 2)
 
 
-def test_a_kernel_that_dies_is_restarted_as_jupyter_does(world, lab):
+def test_a_kernel_that_dies_is_restarted_as_jupyter_does(world, lab, tmp_path):
     user, jupyter = lab
     kernel = jupyter.start_kernel(KERNEL)
-    jupyter.run(kernel, "import os, threading; threading.Timer(0.2, os._exit, [3]).start()")
+    # It must not die before it has said that the cell is done.
+    death = tmp_path / "death"
+    code = f"while not os.path.exists({str(death)!r}): time.sleep(0.01)\nos._exit(3)"
+    jupyter.run(
+        kernel, f"import os, threading, time\nthreading.Thread(target=exec, args=[{code!r}, globals()]).start()"
+    )
+    death.touch()
     eventually(lambda: world.kernels(user)[0]["process"]["number"] == 2, what="the kernel has a new process")
     eventually(lambda: world.kernels(user)[0]["process"]["state"] == "running", what="it runs")
     assert jupyter.run(kernel, "print('again')") == "again\n"

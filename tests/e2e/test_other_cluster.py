@@ -43,7 +43,7 @@ class Gateway:
         url = f"http://127.0.0.1:{self._api_port}/api/routes{prefix}"
         try:
             return requests.request(method, url, headers=headers, timeout=5, **options)
-        except requests.ConnectionError:
+        except requests.RequestException:
             answer = requests.Response()
             answer.status_code = 503
             return answer

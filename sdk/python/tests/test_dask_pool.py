@@ -169,7 +169,8 @@ async def test_a_process_that_exits_stops_its_pool_and_its_fork_does_not(pools):
 
 async def test_an_idle_pool_ends_with_exit_code_0_and_its_cluster_says_so(pools, monkeypatch):
     monkeypatch.setattr("wasmspawner.dask.cluster._REFRESH_MILLISECONDS", 100)
-    async with start(name="idle", idle_timeout=4, n_workers=1) as cluster:
+    # Its time begins before there is a worker, which takes a while to start on a busy machine.
+    async with start(name="idle", idle_timeout=15, n_workers=1) as cluster:
         pool = pools.only()
         await workers_are(cluster, 1)
         await until(lambda: len(pool.exit_codes) == 2)
@@ -189,7 +190,9 @@ async def test_the_scheduler_goes_on_without_the_service_and_reports_anew(pools)
         pool.reports.clear()
         pool.resize(2)
         pools.come_back()
-        await until(lambda: {"ready": 1, "wanted": 1} in pool.reports)
+        await until(lambda: pool.reports)
+        # Only the newest state is sent, and it may know already what is wanted now.
+        assert pool.reports[0] in ({"ready": 1, "wanted": 1}, {"ready": 1, "wanted": 2})
         await workers_are(cluster, 2)
         await until(lambda: pool.reports[-1] == {"ready": 2, "wanted": 2})
         assert json.loads((pool.folder / "pool.json").read_text())["url"].endswith(f"/dask-pool/{cluster.name}")

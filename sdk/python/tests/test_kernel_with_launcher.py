@@ -112,7 +112,11 @@ async def run(client, code, on_output=None):
             await on_output()
         elif message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
             break
-    reply = (await client.get_shell_msg(timeout=60))["content"]
+    # `wait_for_ready` may have asked more than once; it takes the first of its replies only.
+    reply = {"parent_header": {}}
+    while reply["parent_header"].get("msg_id") != request:
+        reply = await client.get_shell_msg(timeout=60)
+    reply = reply["content"]
     if reply["status"] == "error":
         return reply["ename"]
     return reply["user_expressions"]["result"]["data"]["text/plain"]

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wasmspawner.sse import Event, EventStreamParser, StreamTooLong
@@ -50,6 +50,7 @@ events = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(events, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]), st.lists(st.integers(1, 12)), st.booleans())
 def test_any_split_gives_what_was_sent(sent, newline, cuts, keepalives):
     raw = "".join(
@@ -65,6 +66,7 @@ def test_any_split_gives_what_was_sent(sent, newline, cuts, keepalives):
     assert parser.last_event_id == (sent[-1].id if sent else "")
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=64)))
 def test_any_bytes_give_the_same_events_in_any_pieces(chunks):
     parser = EventStreamParser()

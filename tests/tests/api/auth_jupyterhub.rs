@@ -60,7 +60,11 @@ async fn hub() -> Provider {
 }
 
 async fn service(hub: &Provider) -> Service {
-    Service::start_with(BINARY, |config| config["auth"] = auth(hub)).await.unwrap()
+    let config = |config: &mut Value| {
+        config["auth"] = auth(hub);
+        config["limits"] = json!({ "per_user": { "requests_at_once": 500 } });
+    };
+    Service::start_with(BINARY, config).await.unwrap()
 }
 
 fn auth(hub: &Provider) -> Value {

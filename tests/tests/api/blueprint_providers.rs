@@ -83,7 +83,7 @@ async fn with_git(send_token: bool) -> (Service, Git) {
             "providers": {
                 "repository": { "url": format!("{url}/{{repo}}/raw/lab.yaml"), "send_token": send_token },
                 "user": { "url": format!("{url}/people/{{blueprint}}/{{username}}.yaml") },
-                "timeout": "2s",
+                "timeout": "10s",
             },
         });
     });
@@ -221,7 +221,7 @@ async fn a_silent_provider_delays_no_other_spawn() {
             until(&ada, &lab, |lab| lab["status"] == "running").await;
         }
     };
-    // Less than what one request to the provider may take.
+    // The requests to the provider would take longer one after the other.
     tokio::time::timeout(Duration::from_secs(30), others).await.unwrap();
     for refused in waiting.await.unwrap() {
         assert_eq!(refused.problem().unwrap(), "422 invalid_option", "{refused:?}");

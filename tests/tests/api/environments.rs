@@ -110,7 +110,7 @@ async fn a_lab_waits_for_its_environment_and_takes_it_along_when_it_stops() {
 
     service.crash_and_restart().await.unwrap();
     let (ada, client) = (service.user("ada").unwrap(), service.cluster().await.unwrap());
-    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    until(&ada, "ada", |lab| lab["status"] == "running").await;
     ada.stop_to_end("ada").await.unwrap();
     until_no_namespace(&client).await;
     until_some(async || {

@@ -49,7 +49,7 @@ fn assert_numbered(events: &[Event]) {
 /// Makes the stages long enough that each is observed.
 fn visible_stages(config: &mut serde_json::Value) {
     config["embedded"]["simulated"] =
-        serde_json::json!({ "schedule": "300ms", "pull": "300ms", "ready": "500ms", "stop": "200ms" });
+        serde_json::json!({ "schedule": "2s", "pull": "2s", "ready": "2s", "stop": "200ms" });
 }
 
 fn progress(events: &[Event]) -> Vec<u8> {

@@ -15,12 +15,17 @@ use crate::BINARY;
 
 /// A service that checks every 100 ms, and stops labs that were forgotten for `stop_after`.
 async fn service(hub: &FakeHub, stop_after: Option<&str>) -> Service {
+    service_that_waits(hub, "1m", stop_after).await
+}
+
+/// The same, with a time limit for the Hub's answers.
+async fn service_that_waits(hub: &FakeHub, timeout: &str, stop_after: Option<&str>) -> Service {
     let mut service = Service::prepare(BINARY, |_| {}).unwrap();
     let file = service.folder().join("hub.token");
     write_token(&file, TOKEN, 0o600);
     let forgotten = json!({ "check_every": "100ms", "min_age": "1ms", "stop_after": stop_after });
     let section =
-        json!({ "api_url": hub.api_url(), "token_file": file, "timeout": "1s", "forgotten": forgotten });
+        json!({ "api_url": hub.api_url(), "token_file": file, "timeout": timeout, "forgotten": forgotten });
     service
         .reconfigure(|config| {
             config["hub"] = section;
@@ -110,9 +115,10 @@ async fn a_lab_that_the_hub_does_not_know_is_listed_and_runs_on() {
 
 #[tokio::test]
 async fn a_lab_that_stays_forgotten_is_stopped_and_its_history_says_why() {
-    let hub = FakeHub::start(&["ada"]).await.unwrap();
+    let hub = FakeHub::start(&["ada", "grace"]).await.unwrap();
     let service = service(&hub, Some("1s")).await;
     run(&service, &["ada", "grace"]).await;
+    hub.knows(&["ada"]);
     let grace = service.user("grace").unwrap();
     until(&grace, "grace", Value::is_null).await;
     let history = grace.get(&format!("{PREFIX}/labs/grace/history")).await.unwrap().json().unwrap();
@@ -132,7 +138,7 @@ async fn a_lab_that_stays_forgotten_is_stopped_and_its_history_says_why() {
 #[tokio::test]
 async fn no_lab_is_stopped_while_the_hub_has_a_fault() {
     let hub = FakeHub::start(&["ada", "bob", "joan"]).await.unwrap();
-    let service = service(&hub, Some("1s")).await;
+    let service = service_that_waits(&hub, "3s", Some("1s")).await;
     hub.has(Fault::Away);
     run(&service, &["ada", "bob", "joan", "grace"]).await;
     let client = service.hub().unwrap();
@@ -145,8 +151,8 @@ async fn no_lab_is_stopped_while_the_hub_has_a_fault() {
         (Fault::Silent, "no_answer", "503 hub_unavailable"),
     ] {
         hub.has(fault);
-        // The first check may have begun before the fault. A request to the silent Hub times out after a second.
-        wait_for_checks(&service, outcome, if fault == Fault::Silent { 3 } else { 15 }).await;
+        // The first check may have begun before the fault. A request to the silent Hub times out after three seconds.
+        wait_for_checks(&service, outcome, if fault == Fault::Silent { 2 } else { 15 }).await;
         let answer = client.get(&format!("{PREFIX}/forgotten")).await.unwrap();
         assert_eq!(answer.problem().unwrap(), expected, "{fault:?}: {answer:?}");
         for name in ["ada", "bob", "joan", "grace"] {
@@ -231,7 +237,7 @@ async fn asked(hub: &FakeHub, lists: usize) {
 
 #[tokio::test]
 async fn the_error_about_a_token_that_the_hub_refuses_says_what_to_do() {
-    let hub = FakeHub::start(&[]).await.unwrap();
+    let hub = FakeHub::start(&["ada"]).await.unwrap();
     let service = service(&hub, Some("1s")).await;
     run(&service, &["ada"]).await;
     let file = service.folder().join("hub.token");
@@ -245,6 +251,8 @@ async fn the_error_about_a_token_that_the_hub_refuses_says_what_to_do() {
     };
     hub.grants(&["list:users!group=staff", "read:servers"]);
     expect_refusal("the scopes list:users, for all users").await;
+    // From now on the lab would be stopped.
+    hub.knows(&[]);
     hub.grants(&["list:users"]);
     expect_refusal("the scopes read:servers, for all users").await;
     hub.grants(&["list:users", "read:servers"]);

@@ -145,12 +145,8 @@ async fn a_lab_of_the_previous_version_is_adopted_once_and_can_be_stopped() {
     assert_eq!(ada.lab("ada").await.unwrap().status, 404, "it is adopted only at a start");
 
     service.crash_and_restart().await.unwrap();
-    let lab = ada.lab("ada").await.unwrap().json().unwrap();
-    assert_eq!(
-        (&lab["status"], &lab["uid"], &lab["job_id"]),
-        (&json!("running"), &json!(1234), &json!(JOB)),
-        "{lab:#}"
-    );
+    let lab = until(&ada, "ada", |lab| lab["status"] == "running").await;
+    assert_eq!((&lab["uid"], &lab["job_id"]), (&json!(1234), &json!(JOB)), "{lab:#}");
     assert_eq!(lab["options"], json!({ "size": "small" }));
     assert_eq!(lab["env"], json!({ "LANG": "C.UTF-8", "JUPYTERHUB_API_TOKEN": "<redacted>" }));
     let record = records(&service).await.get("lab-ada").await.unwrap();
@@ -160,7 +156,7 @@ async fn a_lab_of_the_previous_version_is_adopted_once_and_can_be_stopped() {
 
     let before = OldLab::of(&service, "ada", "nublado-ada").await.versions().await;
     service.crash_and_restart().await.unwrap();
-    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    until(&ada, "ada", |lab| lab["status"] == "running").await;
     assert_eq!(
         OldLab::of(&service, "ada", "nublado-ada").await.versions().await,
         before,
@@ -191,13 +187,13 @@ async fn a_crash_during_an_adoption_loses_no_lab() {
     ] {
         let mut service = Service::start_with(BINARY, keeping).await.unwrap();
         OldLab::of(&service, "ada", "nublado-ada").await.make_all().await;
+        service.sync().await.unwrap();
         service.kill();
         service.meets(&format!("abort {point}"));
         assert!(service.run().await.is_err(), "{point}: it lives on");
         service.run().await.unwrap();
         let ada = service.user("ada").unwrap();
-        let lab = ada.lab("ada").await.unwrap().json().unwrap();
-        assert_eq!(lab["status"], "running", "{point}: {lab:#}");
+        until(&ada, "ada", |lab| lab["status"] == "running").await;
         assert_eq!(ada.stop("ada").await.unwrap().status, 202, "{point}");
         gone(&records(&service).await, "lab-ada").await;
         let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());

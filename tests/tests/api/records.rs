@@ -93,7 +93,7 @@ async fn a_stop_that_was_accepted_survives_a_crash_before_its_first_request() {
 async fn a_pod_that_is_pending_past_its_deadline_is_not_running() {
     let hasty = |config: &mut Value| {
         keeping(config);
-        config["limits"] = json!({ "spawn": "3s" });
+        config["limits"] = json!({ "spawn": "10s" });
     };
     let mut service = Service::start_with(BINARY, hasty).await.unwrap();
     let name = "fault.not-ready";
@@ -102,7 +102,7 @@ async fn a_pod_that_is_pending_past_its_deadline_is_not_running() {
     user.events(name).await.unwrap().next_of("stage").await.unwrap();
     service.kill();
     // Only time has to pass.
-    tokio::time::timeout(Duration::from_secs(4), std::future::pending::<()>()).await.unwrap_err();
+    tokio::time::timeout(Duration::from_secs(11), std::future::pending::<()>()).await.unwrap_err();
     service.run().await.unwrap();
     let lab = until(&user, name, |lab| lab["status"] != "starting").await;
     assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("SpawnTimeout")), "{lab:#}");

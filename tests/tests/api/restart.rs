@@ -17,7 +17,7 @@ async fn a_running_lab_and_its_history_survive_a_crash_of_the_service() {
     let history = ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap();
 
     service.crash_and_restart().await.unwrap();
-    let after = ada.lab("ada").await.unwrap().json().unwrap();
+    let after = until(&ada, "ada", |lab| lab["status"] == "running").await;
     let differing: Vec<_> = before
         .as_object()
         .unwrap()

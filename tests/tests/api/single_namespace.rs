@@ -114,6 +114,7 @@ async fn a_lab_in_another_namespace_must_be_stopped_before_all_labs_are_in_one()
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let ada = service.user("ada").unwrap();
     ada.spawn_to_end("ada").await.unwrap();
+    service.sync().await.unwrap();
     service.kill();
 
     service.reconfigure(single).unwrap();
@@ -137,6 +138,7 @@ async fn a_lab_in_another_namespace_must_be_stopped_before_all_labs_are_in_one()
         })
         .unwrap();
     service.run().await.unwrap();
-    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running", "nothing was done to it");
+    // Nothing was done to it.
+    until(&ada, "ada", |lab| lab["status"] == "running").await;
     ada.stop_to_end("ada").await.unwrap();
 }

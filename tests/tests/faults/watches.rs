@@ -32,7 +32,7 @@ pub(crate) async fn stops_without_watches(setup: &Setup) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_watches_a_spawn_is_decided_by_a_read() {
-    let setup = Setup::start(|config| config["limits"] = json!({ "spawn": "5s" })).await;
+    let setup = Setup::start(|config| config["limits"] = json!({ "spawn": "20s" })).await;
     silence(&setup);
     let ada = setup.service.user("ada").unwrap();
     let events = ada.spawn_to_end("ada").await.unwrap();

@@ -40,7 +40,8 @@ pub(crate) async fn in_deleted_namespaces(site: &Site) {
     assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
 
     service.crash_and_restart().await.unwrap();
-    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    let runs = async || ada.lab("ada").await.unwrap().json().unwrap()["status"] == "running";
+    until(runs).await;
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
@@ -108,7 +109,8 @@ pub(crate) async fn in_a_namespace_that_stays(site: &Site, mode: &str, namespace
     }
 
     service.crash_and_restart().await.unwrap();
-    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    let runs = async || ada.lab("ada").await.unwrap().json().unwrap()["status"] == "running";
+    until(runs).await;
     stop(&service, "ada").await;
     assert!(maps.list(&ours).await.unwrap().items.is_empty(), "its objects are gone");
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);

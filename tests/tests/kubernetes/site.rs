@@ -145,7 +145,12 @@ impl Site {
         let maps: Api<ConfigMap> = Api::namespaced(self.account_s_client().await, name);
         let attempt = serde_json::from_value(json!({ "metadata": { "name": "no-record" } })).unwrap();
         let dry_run = PostParams { dry_run: true, ..PostParams::default() };
-        until(async || maps.create(&dry_run, &attempt).await.is_err()).await;
+        // Before the role is known, the account is refused for another reason.
+        let refusal = format!("ValidatingAdmissionPolicy '{name}'");
+        let refused = async || {
+            maps.create(&dry_run, &attempt).await.is_err_and(|error| error.to_string().contains(&refusal))
+        };
+        until(refused).await;
     }
 
     /// Removes what the test has created.

@@ -241,7 +241,10 @@ async fn memory_is_limited() {
 #[tokio::test]
 async fn a_huge_answer_is_refused() {
     for act in ["huge", "many"] {
-        let error = commit(act).await;
+        let mut spec = hostile(act);
+        spec.limits.deadline_ms = 10_000;
+        let policies = load(vec![spec]).await;
+        let error = failed(|| async { policies.customize(&LabRequest::default()).await }).await;
         assert!(matches!(error.kind, CallErrorKind::OutputTooLarge(1_048_576)), "{act}: {error}");
     }
 }

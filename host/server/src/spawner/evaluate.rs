@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use tokio::time::Instant;
 use wasmspawner_core::config::lab::LabCertificate;
 use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
 use wasmspawner_core::environment::NamespaceFate;
@@ -32,6 +31,7 @@ use super::rules::SiteRules;
 use super::snapshot::LabDetails;
 use super::volumes::OwnClaim;
 use super::workload_requests::{self, AdmittedWorkload, WorkloadLab};
+use crate::wasm::ask_again;
 
 /// A lab whose objects are decided.
 pub(super) struct Decided {
@@ -49,10 +49,6 @@ pub(super) struct Decided {
     /// What the service counts because no `ResourceQuota` of a namespace does: all labs share one.
     quota: Option<Quota>,
 }
-
-/// For how long busy policies are asked again, and the pause before it. One that computes for ever on a busy machine looks the same.
-const ASK_FOR: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// The rest of the decision, which is made after the caller was told that the spawn has begun. Nobody would repeat it, so busy
 /// policies are asked again while there is time.
@@ -301,7 +297,6 @@ async fn customize(
     names: &LabNames,
     within: Duration,
 ) -> Result<Vec<ChainAnswer>, Failure> {
-    let deadline = Instant::now() + within.min(ASK_FOR);
     let question = LabRequest {
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
@@ -309,16 +304,8 @@ async fn customize(
         fields: Some(Arc::new(names.fields.clone())),
         subject: approved.subject.clone(),
     };
-    let of_policies = loop {
-        match rules.policies.customize(&question).await {
-            Ok(answers) => break answers,
-            Err(error) if error.kind.is_overload() && Instant::now() + PAUSE < deadline => {
-                tracing::warn!(policy = %error.policy, hook = %error.hook, kind = %error.kind, "a policy is asked again");
-                tokio::time::sleep(PAUSE).await;
-            }
-            Err(error) => return Err(SpawnError::from(error).into_failure()),
-        }
-    };
+    let answers = ask_again(Some(within), || rules.policies.customize(&question)).await;
+    let of_policies = answers.map_err(|error| SpawnError::from(error).into_failure())?;
     Ok(approved
         .blueprints
         .resolved

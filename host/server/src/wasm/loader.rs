@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use futures::TryFutureExt as _;
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{Subject, User};
 use wasmspawner_core::quota::Usage;
@@ -9,6 +10,7 @@ use super::component_source::Component;
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
 use super::loaded_policy::Preparation;
+use super::overload::ask_again;
 use super::package_versions;
 use super::policy::Policy;
 use super::prepared::{NotPrepared, prepared};
@@ -27,15 +29,15 @@ pub(super) async fn read(options: &EngineOptions, spec: &PolicySpec) -> Result<C
     read.await.map_err(|kind| LoadError { policy: spec.name.clone(), kind })
 }
 
-/// Loads and checks a policy. The chain in use is not changed.
+/// Loads and checks a policy, as soon as the machine has the CPU for it. The chain in use is not changed.
 pub(super) async fn load(
     engine: &Arc<Engine>,
     spec: PolicySpec,
     component: Component,
 ) -> Result<Policy, LoadError> {
-    let policy = spec.name.clone();
-    let mut loaded =
-        checked(engine, spec, &component.bytes).await.map_err(|kind| LoadError { policy, kind })?;
+    let failed = |kind| LoadError { policy: spec.name.clone(), kind };
+    let load = || Box::pin(checked(engine, spec.clone(), &component.bytes).map_err(failed));
+    let mut loaded = ask_again(None, load).await?;
     loaded.set_trust(component.trust.clone());
     component.keep();
     Ok(loaded)
@@ -72,7 +74,7 @@ async fn prepared_if_possible(engine: &Arc<Engine>, mut policy: Policy, bytes: &
     if !engine.options.prepare || !policy.can_be_prepared() {
         return policy;
     }
-    match prepared_copy(engine, &policy, bytes).await {
+    match ask_again(None, || Box::pin(prepared_copy(engine, &policy, bytes))).await {
         Ok(mut copy) => {
             copy.set_preparation(Preparation { prepared: true, not_prepared: None });
             copy

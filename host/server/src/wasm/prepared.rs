@@ -16,6 +16,7 @@ use super::cache;
 use super::engine::Engine;
 use super::errors::{CallError, LoadErrorKind};
 use super::hook_table::{Ended, Guest};
+use super::overload::NoAnswer;
 use super::policy::Policy;
 
 /// Why calls of a policy do not begin with a prepared copy of it. They work without.
@@ -33,6 +34,16 @@ pub(super) enum NotPrepared {
     /// The component with accessors, or the copy, is not accepted.
     #[error(transparent)]
     Load(#[from] LoadErrorKind),
+}
+
+impl NoAnswer for NotPrepared {
+    fn is_overload(&self) -> bool {
+        match self {
+            Self::NotCopied(_) | Self::Learnt(_) => false,
+            Self::Call(error) => error.is_overload(),
+            Self::Load(kind) => kind.is_overload(),
+        }
+    }
 }
 
 /// The bytes of the copy.
