@@ -203,7 +203,7 @@ def test_a_pool_without_work_ends_by_itself(site):
     # Its time begins before its client is connected.
     pool = WasmSpawnerCluster("brief", idle_timeout=15)
     address = pool.scheduler_address
-    eventually(lambda: site.pool("brief") is None, what="the pool is gone")
+    eventually(lambda: site.pool("brief") is None, BOUND, "the pool is gone")
     eventually(lambda: pool.status.name == "failed", what="its client knows")
     pool.close()
     with pytest.raises(OSError):

@@ -201,14 +201,14 @@ def test_a_missing_folder_is_reported_and_the_kernel_starts_all_the_same(pod):
 )
 def test_the_end_of_the_process_is_reported_and_ends_the_pod(pod, code, reported, exit_code):
     pod(*run(code)).service.until(number=1, state="ended", exit_code=reported)
-    assert pod(*run(code), linger_seconds=0).exit_code() == exit_code
+    assert pod(*run(code), linger_seconds=0.5).exit_code() == exit_code
 
 
 def test_a_program_that_does_not_exist_has_ended_with_127(pod):
     running = pod("/no/such/program")
     running.service.until(number=1, state="ended", exit_code=127)
     running.until_printed("kernel launcher: cannot start the kernel's program /no/such/program: ")
-    assert pod("/no/such/program", linger_seconds=0).exit_code() == 1
+    assert pod("/no/such/program", linger_seconds=0.5).exit_code() == 1
 
 
 def test_a_signal_reaches_the_process_and_its_children(pod, kernel):

@@ -10,7 +10,7 @@ use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_some;
 
-use super::running::until;
+use super::running::{until, until_running};
 use crate::BINARY;
 
 pub(super) const OWN: &str = "wasmspawner";
@@ -110,7 +110,7 @@ async fn a_lab_waits_for_its_environment_and_takes_it_along_when_it_stops() {
 
     service.crash_and_restart().await.unwrap();
     let (ada, client) = (service.user("ada").unwrap(), service.cluster().await.unwrap());
-    until(&ada, "ada", |lab| lab["status"] == "running").await;
+    until_running(&ada, "ada").await;
     ada.stop_to_end("ada").await.unwrap();
     until_no_namespace(&client).await;
     until_some(async || {

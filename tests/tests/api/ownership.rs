@@ -8,7 +8,7 @@ use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_some;
 
 use super::records::gone;
-use super::running::until;
+use super::running::{until, until_running};
 use crate::BINARY;
 
 async fn make<K>(api: &Api<K>, object: Value)
@@ -73,7 +73,7 @@ async fn objects_with_copied_labels_are_not_taken_for_labs() {
     .await;
 
     service.crash_and_restart().await.unwrap();
-    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    until_running(&ada, "ada").await;
     let everybody = service.hub().unwrap().get("/spawner/v1/labs?status=all").await.unwrap().json().unwrap();
     assert_eq!(everybody, json!(["ada"]));
     let admin = service.admin().unwrap();

@@ -13,7 +13,7 @@ use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 
 use super::records::{gone, records};
-use super::running::until;
+use super::running::{until, until_running};
 use crate::BINARY;
 
 const JOB: &str = "0196f000-0000-7000-8000-000000000001";
@@ -145,7 +145,7 @@ async fn a_lab_of_the_previous_version_is_adopted_once_and_can_be_stopped() {
     assert_eq!(ada.lab("ada").await.unwrap().status, 404, "it is adopted only at a start");
 
     service.crash_and_restart().await.unwrap();
-    let lab = until(&ada, "ada", |lab| lab["status"] == "running").await;
+    let lab = until_running(&ada, "ada").await;
     assert_eq!((&lab["uid"], &lab["job_id"]), (&json!(1234), &json!(JOB)), "{lab:#}");
     assert_eq!(lab["options"], json!({ "size": "small" }));
     assert_eq!(lab["env"], json!({ "LANG": "C.UTF-8", "JUPYTERHUB_API_TOKEN": "<redacted>" }));
@@ -156,7 +156,7 @@ async fn a_lab_of_the_previous_version_is_adopted_once_and_can_be_stopped() {
 
     let before = OldLab::of(&service, "ada", "nublado-ada").await.versions().await;
     service.crash_and_restart().await.unwrap();
-    until(&ada, "ada", |lab| lab["status"] == "running").await;
+    until_running(&ada, "ada").await;
     assert_eq!(
         OldLab::of(&service, "ada", "nublado-ada").await.versions().await,
         before,
@@ -193,7 +193,7 @@ async fn a_crash_during_an_adoption_loses_no_lab() {
         assert!(service.run().await.is_err(), "{point}: it lives on");
         service.run().await.unwrap();
         let ada = service.user("ada").unwrap();
-        until(&ada, "ada", |lab| lab["status"] == "running").await;
+        until_running(&ada, "ada").await;
         assert_eq!(ada.stop("ada").await.unwrap().status, 202, "{point}");
         gone(&records(&service).await, "lab-ada").await;
         let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
@@ -265,7 +265,7 @@ async fn in_a_retained_namespace_only_objects_of_the_old_lab_are_deleted() {
 
     service.crash_and_restart().await.unwrap();
     let ada = service.user("ada").unwrap();
-    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    until_running(&ada, "ada").await;
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     gone(&records(&service).await, "lab-ada").await;
     let lab = OldLab::of(&service, "ada", "labs").await;

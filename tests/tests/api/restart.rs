@@ -3,7 +3,7 @@
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 
-use super::running::until;
+use super::running::{until, until_running};
 use super::spawn::accepted;
 use crate::BINARY;
 
@@ -17,7 +17,7 @@ async fn a_running_lab_and_its_history_survive_a_crash_of_the_service() {
     let history = ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap();
 
     service.crash_and_restart().await.unwrap();
-    let after = until(&ada, "ada", |lab| lab["status"] == "running").await;
+    let after = until_running(&ada, "ada").await;
     let differing: Vec<_> = before
         .as_object()
         .unwrap()

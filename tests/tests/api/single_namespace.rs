@@ -8,7 +8,7 @@ use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_some;
 
 use super::kernels;
-use super::running::until;
+use super::running::{until, until_running};
 use crate::BINARY;
 
 fn single(config: &mut Value) {
@@ -139,6 +139,6 @@ async fn a_lab_in_another_namespace_must_be_stopped_before_all_labs_are_in_one()
         .unwrap();
     service.run().await.unwrap();
     // Nothing was done to it.
-    until(&ada, "ada", |lab| lab["status"] == "running").await;
+    until_running(&ada, "ada").await;
     ada.stop_to_end("ada").await.unwrap();
 }

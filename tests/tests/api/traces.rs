@@ -220,7 +220,7 @@ async fn spans_that_are_dropped_are_counted() {
         line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()
     };
     assert_eq!(dropped().await, 0);
-    // More than 4096 spans do not wait. The collector's time limit, the longest that there is, must be longer than that takes.
+    // At most 4096 spans wait. The collector's time limit, the longest that there is, must be longer than that takes.
     for _ in 0..512 {
         try_join_all((0..8).map(|_| admin.lab("nobody"))).await.unwrap();
     }

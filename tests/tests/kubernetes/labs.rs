@@ -40,8 +40,7 @@ pub(crate) async fn in_deleted_namespaces(site: &Site) {
     assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
 
     service.crash_and_restart().await.unwrap();
-    let runs = async || ada.lab("ada").await.unwrap().json().unwrap()["status"] == "running";
-    until(runs).await;
+    until_running(&ada, "ada").await;
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
@@ -109,8 +108,7 @@ pub(crate) async fn in_a_namespace_that_stays(site: &Site, mode: &str, namespace
     }
 
     service.crash_and_restart().await.unwrap();
-    let runs = async || ada.lab("ada").await.unwrap().json().unwrap()["status"] == "running";
-    until(runs).await;
+    until_running(&ada, "ada").await;
     stop(&service, "ada").await;
     assert!(maps.list(&ours).await.unwrap().items.is_empty(), "its objects are gone");
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
@@ -257,6 +255,16 @@ pub(crate) fn a_cluster_without_the_definition(site: &Site) {
 pub(crate) async fn lab_url(user: &Client, lab: &str) -> String {
     let lab = user.lab(lab).await.unwrap().json().unwrap();
     lab["url"].as_str().unwrap_or_else(|| panic!("{lab}")).to_owned()
+}
+
+/// Waits until a lab runs that the service has known all the time.
+pub(crate) async fn until_running(user: &Client, lab: &str) {
+    let runs = async || {
+        let answer = user.lab(lab).await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json().unwrap()["status"] == "running"
+    };
+    until(runs).await;
 }
 
 /// Starts a lab, which becomes ready.

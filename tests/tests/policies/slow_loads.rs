@@ -1,5 +1,6 @@
 //! What happens while a policy is being loaded, which may take long.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
@@ -105,4 +106,24 @@ async fn a_load_that_is_given_up_leaves_the_change_to_be_found() {
     given_up.abort();
     let _ = given_up.await;
     assert!([policies.files_have_changed().await, policies.files_have_changed().await].contains(&true));
+}
+
+#[tokio::test]
+async fn a_load_asks_again_while_others_have_all_slots() {
+    let (heard, options) = (Arc::new(Mutex::new(BTreeSet::new())), options());
+    let listener = Arc::clone(&heard);
+    let on_call = move |record: &wasmspawner::wasm::CallRecord<'_>| {
+        listener.lock().unwrap().insert((record.policy.to_string(), record.outcome));
+    };
+    let wait = Duration::from_millis(20);
+    let options = EngineOptions { slots: 1, slot_wait: wait, on_call: Arc::new(on_call), ..options };
+    let mut slow = hostile("sleep");
+    slow.limits.deadline_ms = 1_000;
+    let policies = Policies::load(vec![slow.clone()], options).await.unwrap();
+    let request = LabRequest::default();
+    let (answer, loaded) = tokio::join!(policies.customize(&request), policies.replace(vec![slow, site()]));
+    assert!(answer.is_err());
+    loaded.unwrap();
+    assert!(heard.lock().unwrap().iter().any(|(_, outcome)| *outcome == "overloaded"), "{heard:?}");
+    assert_eq!(policies.loaded().len(), 2);
 }

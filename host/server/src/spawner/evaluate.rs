@@ -31,7 +31,7 @@ use super::rules::SiteRules;
 use super::snapshot::LabDetails;
 use super::volumes::OwnClaim;
 use super::workload_requests::{self, AdmittedWorkload, WorkloadLab};
-use crate::wasm::ask_again;
+use crate::wasm::Patience;
 
 /// A lab whose objects are decided.
 pub(super) struct Decided {
@@ -59,9 +59,11 @@ pub(super) async fn decide(
     spawn: &str,
     within: Duration,
 ) -> Result<Decided, Failure> {
-    let cluster = FromCluster::read(context, approved, spawn).await.map_err(SpawnError::into_failure)?;
+    let patience = Patience::of(within);
+    let cluster = FromCluster::read(context, approved, spawn, &patience).await;
+    let cluster = cluster.map_err(SpawnError::into_failure)?;
     let in_workload = cluster.workload.is_some();
-    let decided = decide_with(&context.rules(), approved, operation, spawn, cluster, within).await?;
+    let decided = decide_with(&context.rules(), approved, operation, spawn, cluster, &patience).await?;
     // What a lab uses is remembered. A child may use less.
     let kept = matches!(approved.fate, None | Some(NamespaceFate::Shared))
         && decided.environment.is_none()
@@ -81,14 +83,14 @@ pub(super) async fn decide_with(
     operation: &Operation,
     spawn: &str,
     cluster: FromCluster,
-    within: Duration,
+    patience: &Patience,
 ) -> Result<Decided, Failure> {
     let names = names(rules, approved, &cluster.own_claim)?;
     let inputs = SpawnInputs {
         request: approved.request.clone(),
         job_id: operation.job_id,
         spawn: LabelValue::parse(spawn).map_err(|_| unlabelled())?,
-        answers: customize(rules, approved, &names, within).await?,
+        answers: customize(rules, approved, &names, patience).await?,
         names,
         quotas: approved.quotas.clone(),
         lab: &rules.config.lab,
@@ -295,7 +297,7 @@ async fn customize(
     rules: &SiteRules<'_>,
     approved: &Approved,
     names: &LabNames,
-    within: Duration,
+    patience: &Patience,
 ) -> Result<Vec<ChainAnswer>, Failure> {
     let question = LabRequest {
         user: approved.user.clone(),
@@ -304,7 +306,7 @@ async fn customize(
         fields: Some(Arc::new(names.fields.clone())),
         subject: approved.subject.clone(),
     };
-    let answers = ask_again(Some(within), || rules.policies.customize(&question)).await;
+    let answers = patience.ask(|| rules.policies.customize(&question)).await;
     let of_policies = answers.map_err(|error| SpawnError::from(error).into_failure())?;
     Ok(approved
         .blueprints

@@ -14,6 +14,7 @@ use super::errors::SpawnError;
 use super::volumes::OwnClaim;
 use super::workload_requests::{self, AdmittedWorkload};
 use crate::k8s::KubernetesError;
+use crate::wasm::Patience;
 
 /// The facts from the cluster that a decision needs.
 pub(super) struct FromCluster {
@@ -32,6 +33,7 @@ impl FromCluster {
         context: &Context,
         approved: &Approved,
         spawn: &str,
+        patience: &Patience,
     ) -> Result<Self, SpawnError> {
         let (site_secrets, own_claim, certificate) = tokio::try_join!(
             async { Ok(site_secrets(context).await?) },
@@ -43,7 +45,7 @@ impl FromCluster {
             site_secrets,
             own_claim,
             certificate,
-            workload: workload_requests::admit(context, approved, spawn).await?,
+            workload: workload_requests::admit(context, approved, spawn, patience).await?,
         })
     }
 }

@@ -35,6 +35,7 @@ use super::workload_requests;
 use crate::per_user::PerUser;
 use crate::records::StoredSpawn;
 use crate::telemetry::trace::Cause;
+use crate::wasm::Patience;
 
 /// All labs. Clones share the state. Reads come from memory and never wait.
 #[derive(Clone)]
@@ -263,7 +264,8 @@ impl Labs {
         let present = self.registry().use_beside(key);
         let so_far = UserUse::of(present, &self.context.history, &key.lab.user);
         let approved = approve(&self.context.rules(), names, request, so_far).await?;
-        workload_requests::admit(&self.context, &approved, "").await?;
+        // The caller asks again if a policy cannot answer now.
+        workload_requests::admit(&self.context, &approved, "", &Patience::none()).await?;
         self.begin(key, approved, turn).await
     }
 

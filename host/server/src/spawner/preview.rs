@@ -1,7 +1,5 @@
 //! The lab that a request would get, computed without a cluster.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use uuid::Uuid;
 use wasmspawner_core::config::lab::CertificateIssuer;
@@ -22,6 +20,7 @@ use super::from_cluster::FromCluster;
 use super::rules::SiteRules;
 use super::user_use::UserUse;
 use super::volumes::OwnClaim;
+use crate::wasm::Patience;
 
 /// The lab that a request would get.
 #[derive(Debug)]
@@ -51,7 +50,7 @@ pub async fn preview(
         certificate: (approved.certificate == Some(CertificateIssuer::Service)).then(placeholder_certificate),
         workload: None,
     };
-    let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster, Duration::ZERO).await?;
+    let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster, &Patience::none()).await?;
     Ok(Preview { objects: decided.objects, provenance: decided.provenance })
 }
 

@@ -18,7 +18,7 @@ use super::context::Context;
 use super::denied_by::DeniedBy;
 use super::errors::SpawnError;
 use crate::k8s::{Creator, KubernetesError, LabInWorkload};
-use crate::wasm::Hook;
+use crate::wasm::{Hook, Patience};
 use crate::workloads::Workloads;
 
 /// How long a caller waits until the workload is read.
@@ -47,6 +47,7 @@ pub(super) async fn admit(
     context: &Context,
     approved: &Approved,
     spawn: &str,
+    patience: &Patience,
 ) -> Result<Option<AdmittedWorkload>, SpawnError> {
     let Some(workload) = &approved.request.wanted.workload else { return Ok(None) };
     let Some(workloads) = &context.workloads else { return Err(SpawnError::NO_WORKLOADS) };
@@ -59,7 +60,7 @@ pub(super) async fn admit(
         options: approved.request.options.clone(),
         workload: SeenWorkload::of(workload, &template),
     };
-    let (policy, access) = allowed(context, &question, approved).await?;
+    let (policy, access) = allowed(context, &question, approved, patience).await?;
     let refused = |why: String| SpawnError::Workload { message: why };
     let object = read.ok_or_else(|| refused(format!("there is no {workload}")))?;
     check(workload, &object).map_err(|refusal| refused(refusal.to_string()))?;
@@ -81,9 +82,10 @@ async fn allowed(
     context: &Context,
     question: &InjectRequest,
     approved: &Approved,
+    patience: &Patience,
 ) -> Result<(String, WorkloadAccess), SpawnError> {
     let mut allowed = None;
-    for answer in context.policies.inject(question, &approved.subject).await? {
+    for answer in patience.ask(|| context.policies.inject(question, &approved.subject)).await? {
         match answer.value {
             InjectVerdict::Deny(Denial { message, rule }) => {
                 let by = DeniedBy::policy(&answer.policy, Hook::Inject, rule);

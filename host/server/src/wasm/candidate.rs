@@ -9,6 +9,7 @@ use wasmspawner_core::difference::differences;
 use super::candidate_report::{CandidateReport, DifferentAnswer};
 use super::engine::Engine;
 use super::errors::LoadErrorKind;
+use super::hook::Hook;
 use super::policy::Policy;
 use super::policy_name::PolicyName;
 use super::question::Question;
@@ -62,8 +63,7 @@ impl Candidate {
             return;
         }
         let Ok(place) = Arc::clone(&self.waiting).try_acquire_owned() else {
-            self.lock().skipped += 1;
-            return (engine.options.on_compared)(&self.of, question.hook(), "skipped");
+            return self.skip(&engine, question.hook());
         };
         tokio::spawn(async move {
             // The semaphore is never closed.
@@ -76,14 +76,16 @@ impl Candidate {
 
     async fn ask(&self, engine: &Engine, live: &Value, question: &Question) {
         let Some(policy) = &self.policy else { return };
-        let answer = question.ask(policy, engine).await;
+        let (hook, answer) = (question.hook(), question.ask(policy, engine).await);
+        if matches!(&answer, Some(Err(error)) if error.kind.is_overload()) {
+            return self.skip(engine, hook);
+        }
         let candidate = answer.map_or(Value::Null, |answer| match answer {
             Ok(answer) => told(Ok(answer)),
             Err(error) => told(Err(&error)),
         });
         let places: Vec<String> =
             differences(live, &candidate).into_iter().map(|difference| difference.place).collect();
-        let hook = question.hook();
         if places.is_empty() {
             self.lock().same += 1;
             return (engine.options.on_compared)(&self.of, hook, "same");
@@ -92,6 +94,11 @@ impl Candidate {
         let different = DifferentAnswer { at: jiff::Timestamp::now(), hook, places, input: question.input() };
         self.lock().note(different);
         (engine.options.on_compared)(&self.of, hook, "different");
+    }
+
+    fn skip(&self, engine: &Engine, hook: Hook) {
+        self.lock().skipped += 1;
+        (engine.options.on_compared)(&self.of, hook, "skipped");
     }
 
     fn lock(&self) -> MutexGuard<'_, CandidateReport> {

@@ -19,7 +19,7 @@ pub struct CandidateReport {
     pub same: u64,
     /// How many answers were different; an error is an answer, too.
     pub different: u64,
-    /// How many calls were not compared, because too many waited for that at that moment.
+    /// How many calls were not compared, because too much was asked at that moment.
     pub skipped: u64,
     /// The last differences, newest first.
     pub last: VecDeque<DifferentAnswer>,

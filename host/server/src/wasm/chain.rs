@@ -20,7 +20,7 @@ use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError};
 use super::event_queue::EventQueue;
 use super::hook::Hook;
-use super::link::Link;
+use super::link::{Link, is_overload};
 use super::loaded_policy::LoadedPolicy;
 use super::policy::Policy;
 use super::policy_name::PolicyName;
@@ -331,6 +331,9 @@ impl Policies {
         answer: Option<&Result<BothAnswers, CallError>>,
         request: &LabRequest,
     ) {
+        if is_overload(answer) {
+            return;
+        }
         let build_pod = || Question::BuildPod(request.clone());
         let lab_server = || Question::LabServer(request.clone());
         match answer {

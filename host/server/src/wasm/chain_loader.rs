@@ -13,6 +13,7 @@ use super::errors::{LoadError, LoadErrorKind};
 use super::last_good::LastGood;
 use super::link::Link;
 use super::loader;
+use super::patience::Patience;
 use super::policy::Policy;
 use super::spec::PolicySpec;
 use super::version_record::{Version, VersionRecord};
@@ -34,18 +35,19 @@ pub(super) async fn load_chain(
     }
     // Several slow registries take no longer than one.
     let components = try_join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await?;
+    let patience = Patience::default();
     let (mut chain, mut records) = (Vec::with_capacity(specs.len()), Vec::new());
     for (spec, component) in specs.into_iter().zip(components) {
         let candidate = load_candidate(engine, &spec).await;
         let bytes = component.bytes.clone();
-        let policy = Box::pin(loader::load(engine, spec, component)).await?;
+        let policy = Box::pin(loader::load(engine, spec, component, &patience)).await?;
         let replaced = before.iter().find(|link| link.name() == policy.name());
         let recorded = record_before(engine, &policy);
         remember_failure(recorded.as_ref(), replaced, &policy);
         let in_memory = replaced.and_then(|link| link.last_good_for(&policy, engine));
         let (version, last_good) = match in_memory {
             Some(last_good) => (Some(last_good.policy.recorded()), Some(last_good)),
-            None => LastGood::recorded(recorded, &policy, engine).await,
+            None => LastGood::recorded(recorded, &policy, engine, &patience).await,
         };
         if policy.spec.on_failure == OnFailure::LastGood {
             records.push((record(&policy, version), bytes));
@@ -89,7 +91,8 @@ async fn load_candidate(engine: &Arc<Engine>, spec: &PolicySpec) -> Option<Arc<C
     let candidate = spec.candidate.as_deref()?.clone();
     let loaded = async {
         let component = loader::read(&engine.options, &candidate).await?;
-        Box::pin(loader::load(engine, candidate, component)).await
+        // The policies in use do not wait for it.
+        Box::pin(loader::load(engine, candidate, component, &Patience::none())).await
     };
     let loaded = loaded.await.map_err(|error| error.kind);
     Some(Arc::new(Candidate::new(spec.name.clone(), loaded)))

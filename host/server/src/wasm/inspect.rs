@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::TryFutureExt as _;
 
 use super::chain::FailedPolicies;
 use super::engine::{Engine, EngineOptions};
 use super::errors::LoadError;
 use super::loaded_policy::LoadedPolicy;
 use super::loader;
-use super::overload::ask_again;
+use super::patience::Patience;
 use super::spec::PolicySpec;
 
 /// What a policy is.
@@ -36,10 +35,10 @@ pub struct InspectedPolicy {
 pub async fn inspect(spec: PolicySpec, options: EngineOptions) -> Result<InspectedPolicy, FailedPolicies> {
     let engine = Arc::new(Engine::new(options)?);
     let component = loader::read(&engine.options, &spec).await?;
-    let failed = |kind| LoadError { policy: spec.name.clone(), kind };
-    let describe = || Box::pin(loader::described(&engine, spec.clone(), &component.bytes).map_err(failed));
-    let policy = ask_again(None, describe).await?;
-    let config_schema = ask_again(None, || policy.config_schema(&engine)).await;
+    let (name, patience) = (spec.name.clone(), Patience::default());
+    let failed = |kind| LoadError { policy: name.clone(), kind };
+    let policy = loader::described(&engine, spec, &component.bytes, &patience).await.map_err(failed)?;
+    let config_schema = patience.ask(|| policy.config_schema(&engine)).await;
     let config_schema = config_schema.map_err(|error| failed(loader::trial(error)))?;
     let ty = policy.component_type();
     Ok(InspectedPolicy {

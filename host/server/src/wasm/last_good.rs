@@ -7,6 +7,7 @@ use super::component_source::{Component, ComponentSource};
 use super::engine::Engine;
 use super::loaded_policy::{LastGoodReport, LoadedPolicy};
 use super::loader;
+use super::patience::Patience;
 use super::policy::Policy;
 use super::spec::PolicySpec;
 use super::version_record::{Version, VersionRecord};
@@ -37,12 +38,13 @@ impl LastGood {
         record: Option<VersionRecord>,
         next: &Policy,
         engine: &Arc<Engine>,
+        patience: &Patience,
     ) -> (Option<Version>, Option<Self>) {
         let version = record.and_then(|record| record.last_good_for(&next.recorded()));
         let Some(version) = version.filter(|version| next.trust.includes(version.key.as_ref())) else {
             return (None, None);
         };
-        let loaded = load(&version, next, engine).await;
+        let loaded = load(&version, next, engine, patience).await;
         (Some(version), loaded.map(|policy| Self { policy, answers: AtomicU64::default() }))
     }
 
@@ -58,7 +60,7 @@ impl LastGood {
     }
 }
 
-async fn load(version: &Version, next: &Policy, engine: &Arc<Engine>) -> Option<Policy> {
+async fn load(version: &Version, next: &Policy, engine: &Arc<Engine>, patience: &Patience) -> Option<Policy> {
     let records = engine.versions.as_ref()?;
     let Some(bytes) = records.component(version) else {
         tracing::warn!(policy = %next.name(), "the component of the policy's last good version is not there, or damaged");
@@ -73,7 +75,7 @@ async fn load(version: &Version, next: &Policy, engine: &Arc<Engine>) -> Option<
         ..next.spec.clone()
     };
     let component = Component::recorded(bytes, next.trust.of(version.key.as_ref()));
-    let loaded = Box::pin(loader::load(engine, spec, component)).await;
+    let loaded = Box::pin(loader::load(engine, spec, component, patience)).await;
     let warn = |error: &_| tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be loaded now");
     loaded.inspect_err(warn).ok()
 }

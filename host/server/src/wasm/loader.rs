@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use futures::TryFutureExt as _;
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{Subject, User};
 use wasmspawner_core::quota::Usage;
@@ -10,8 +9,8 @@ use super::component_source::Component;
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
 use super::loaded_policy::Preparation;
-use super::overload::ask_again;
 use super::package_versions;
+use super::patience::Patience;
 use super::policy::Policy;
 use super::prepared::{NotPrepared, prepared};
 use super::signature::TrustedKeys;
@@ -29,25 +28,31 @@ pub(super) async fn read(options: &EngineOptions, spec: &PolicySpec) -> Result<C
     read.await.map_err(|kind| LoadError { policy: spec.name.clone(), kind })
 }
 
-/// Loads and checks a policy, as soon as the machine has the CPU for it. The chain in use is not changed.
+/// Loads and checks a policy. The chain in use is not changed.
 pub(super) async fn load(
     engine: &Arc<Engine>,
     spec: PolicySpec,
     component: Component,
+    patience: &Patience,
 ) -> Result<Policy, LoadError> {
-    let failed = |kind| LoadError { policy: spec.name.clone(), kind };
-    let load = || Box::pin(checked(engine, spec.clone(), &component.bytes).map_err(failed));
-    let mut loaded = ask_again(None, load).await?;
+    let policy = spec.name.clone();
+    let loaded = checked(engine, spec, &component.bytes, patience).await;
+    let mut loaded = loaded.map_err(|kind| LoadError { policy, kind })?;
     loaded.set_trust(component.trust.clone());
     component.keep();
     Ok(loaded)
 }
 
-async fn checked(engine: &Arc<Engine>, spec: PolicySpec, bytes: &[u8]) -> Result<Policy, LoadErrorKind> {
-    let policy = described(engine, spec, bytes).await?;
-    check_config(engine, &policy).await?;
-    try_hooks(engine, &policy).await.map_err(trial)?;
-    Ok(prepared_if_possible(engine, policy, bytes).await)
+async fn checked(
+    engine: &Arc<Engine>,
+    spec: PolicySpec,
+    bytes: &[u8],
+    patience: &Patience,
+) -> Result<Policy, LoadErrorKind> {
+    let policy = described(engine, spec, bytes, patience).await?;
+    check_config(engine, &policy, patience).await?;
+    patience.ask(|| try_hooks(engine, &policy)).await.map_err(trial)?;
+    Ok(prepared_if_possible(engine, policy, bytes, patience).await)
 }
 
 /// The policy, whose types are checked, with what it says of itself.
@@ -55,6 +60,7 @@ pub(super) async fn described(
     engine: &Arc<Engine>,
     spec: PolicySpec,
     bytes: &[u8],
+    patience: &Patience,
 ) -> Result<Policy, LoadErrorKind> {
     let digest = pinned(&spec, bytes)?;
     check_header(bytes)?;
@@ -63,18 +69,23 @@ pub(super) async fn described(
     let data = LiveData::read(&spec.data, &engine.documents).await?;
     let mut policy = Policy::new(spec, digest, engine, &component, version)?;
     policy.set_data(data);
-    policy.check_types(engine).await.map_err(trial)?;
-    let info = policy.describe(engine).await.map_err(trial)?;
+    patience.ask(|| policy.check_types(engine)).await.map_err(trial)?;
+    let info = patience.ask(|| policy.describe(engine)).await.map_err(trial)?;
     policy.set_info(info);
     Ok(policy)
 }
 
 /// The policy whose calls begin with the memory that it has after `prepare`; the same policy if that is not possible.
-async fn prepared_if_possible(engine: &Arc<Engine>, mut policy: Policy, bytes: &[u8]) -> Policy {
+async fn prepared_if_possible(
+    engine: &Arc<Engine>,
+    mut policy: Policy,
+    bytes: &[u8],
+    patience: &Patience,
+) -> Policy {
     if !engine.options.prepare || !policy.can_be_prepared() {
         return policy;
     }
-    match ask_again(None, || Box::pin(prepared_copy(engine, &policy, bytes))).await {
+    match prepared_copy(engine, &policy, bytes, patience).await {
         Ok(mut copy) => {
             copy.set_preparation(Preparation { prepared: true, not_prepared: None });
             copy
@@ -88,11 +99,16 @@ async fn prepared_if_possible(engine: &Arc<Engine>, mut policy: Policy, bytes: &
 }
 
 /// The prepared policy. It passes the same checks.
-async fn prepared_copy(engine: &Arc<Engine>, policy: &Policy, bytes: &[u8]) -> Result<Policy, NotPrepared> {
-    let component = prepared(engine, policy, bytes).await?;
+async fn prepared_copy(
+    engine: &Arc<Engine>,
+    policy: &Policy,
+    bytes: &[u8],
+    patience: &Patience,
+) -> Result<Policy, NotPrepared> {
+    let component = prepared(engine, policy, bytes, patience).await?;
     let copy = policy.with(engine, &component)?;
-    copy.check_types(engine).await?;
-    try_hooks(engine, &copy).await?;
+    patience.ask(|| copy.check_types(engine)).await?;
+    patience.ask(|| try_hooks(engine, &copy)).await?;
     Ok(copy)
 }
 
@@ -115,12 +131,12 @@ fn pinned(spec: &PolicySpec, bytes: &[u8]) -> Result<Digest, LoadErrorKind> {
     }
 }
 
-async fn check_config(engine: &Engine, policy: &Policy) -> Result<(), LoadErrorKind> {
+async fn check_config(engine: &Engine, policy: &Policy, patience: &Patience) -> Result<(), LoadErrorKind> {
     let empty = policy.spec.config.as_object().is_some_and(serde_json::Map::is_empty);
     if !policy.takes_config() && !empty {
         return Err(LoadErrorKind::ConfigNotTaken);
     }
-    let warnings = policy.validate(engine).await.map_err(|error| match error.kind {
+    let warnings = patience.ask(|| policy.validate(engine)).await.map_err(|error| match error.kind {
         CallErrorKind::Invalid(problems) => LoadErrorKind::Config(problems),
         other => LoadErrorKind::Trial(other),
     })?;
@@ -140,10 +156,10 @@ async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
         .await
         .map(|answer| answer.map(drop));
     let menu = policy.image_menu(engine, &context).await.map(|answer| answer.map(drop));
-    match form.into_iter().chain(quota).chain(menu).find_map(Result::err) {
-        Some(error) if error.kind.blame() != CallBlame::Request => Err(error),
-        _ => Ok(()),
-    }
+    let errors = form.into_iter().chain(quota).chain(menu).filter_map(Result::err);
+    let failures = errors.filter(|error| error.kind.blame() != CallBlame::Request);
+    // What will fail again comes before what may not.
+    failures.min_by_key(|error| error.kind.is_overload()).map_or(Ok(()), Err)
 }
 
 pub(super) fn trial(error: CallError) -> LoadErrorKind {

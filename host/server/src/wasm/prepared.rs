@@ -16,7 +16,7 @@ use super::cache;
 use super::engine::Engine;
 use super::errors::{CallError, LoadErrorKind};
 use super::hook_table::{Ended, Guest};
-use super::overload::NoAnswer;
+use super::patience::Patience;
 use super::policy::Policy;
 
 /// Why calls of a policy do not begin with a prepared copy of it. They work without.
@@ -36,16 +36,6 @@ pub(super) enum NotPrepared {
     Load(#[from] LoadErrorKind),
 }
 
-impl NoAnswer for NotPrepared {
-    fn is_overload(&self) -> bool {
-        match self {
-            Self::NotCopied(_) | Self::Learnt(_) => false,
-            Self::Call(error) => error.is_overload(),
-            Self::Load(kind) => kind.is_overload(),
-        }
-    }
-}
-
 /// The bytes of the copy.
 type Copied = Result<Vec<u8>, NotPrepared>;
 
@@ -54,19 +44,20 @@ pub(super) async fn prepared(
     engine: &Arc<Engine>,
     policy: &Policy,
     component: &[u8],
+    patience: &Patience,
 ) -> Result<Component, NotPrepared> {
     let config = Digest::of(policy.config.as_bytes());
     let name = cache::file_name(engine, &[&policy.digest, &config]);
     if let Some(copy) = cache::read(engine, &name) {
         return Ok(copy);
     }
-    let copying = AssertUnwindSafe(copied(engine, policy, component)).catch_unwind();
+    let copying = AssertUnwindSafe(copied(engine, policy, component, patience)).catch_unwind();
     // A component that nobody has thought of is no reason for the service to end.
     let copy = copying.await.map_err(|_| NotPrepared::NotCopied("it surprises the service".to_owned()))??;
     Ok(cache::compile(engine, &name, &copy).await?)
 }
 
-async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8]) -> Copied {
+async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8], patience: &Patience) -> Copied {
     let mut wizer = Wizer::new();
     wizer.keep_init_func(true);
     let (context, with_accessors) =
@@ -88,8 +79,8 @@ async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8]) -> Copi
             (guest.store, problem.map_or(copy, Err).map(|copy| Ok(Ok(copy))))
         })
     };
-    let copy = policy.prepare(engine, read).await;
-    copy.ok_or_else(|| NotPrepared::NotCopied("it has no `prepare`".to_owned()))??
+    let copy = patience.ask(|| async { policy.prepare(engine, read).await.transpose() }).await?;
+    copy.ok_or_else(|| NotPrepared::NotCopied("it has no `prepare`".to_owned()))?
 }
 
 fn not_copied(error: &wasmtime::Error) -> NotPrepared {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
 
-use crate::labs::{assert_permitted, gone, service_with, stop};
+use crate::labs::{assert_permitted, gone, service_with, stop, until_running};
 use crate::site::{CLUSTER_WIDE, ONE_NAMESPACE, Site, until};
 use shop::{Shop, server};
 
@@ -65,7 +65,7 @@ async fn two_users_have_labs_in_a_web_service_which_is_afterwards_as_before() {
     shop.service.crash_and_restart().await.unwrap();
     for (user, client) in [("ada", &ada), ("grace", &grace)] {
         let lab = server(user, "deployment", &shop.namespace, "web");
-        assert_eq!(client.lab(&lab).await.unwrap().json().unwrap()["status"], "running", "{user}");
+        until_running(client, &lab).await;
     }
     let events = ada.stop_to_end(&lab).await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");

@@ -17,6 +17,7 @@ use super::case_files::case_files;
 use super::hooks::{HookName, outcome};
 use super::loaded::{PolicyFile, read};
 use crate::cli::plain::plain;
+use crate::wasm::Patience;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,10 +78,10 @@ impl DiffArgs {
                     candidate.load(config_of_candidate.clone(), images.inventory()?).await?,
                 )),
             };
-            let found = differences(
-                &outcome(case.hook.ask(live, &case.input).await),
-                &outcome(case.hook.ask(other, &case.input).await),
-            );
+            let patience = Patience::default();
+            let was = outcome(patience.ask(|| case.hook.ask(live, &case.input)).await);
+            let is = outcome(patience.ask(|| case.hook.ask(other, &case.input)).await);
+            let found = differences(&was, &is);
             if found.is_empty() {
                 same += 1;
                 continue;

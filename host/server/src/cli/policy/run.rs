@@ -17,6 +17,7 @@ use super::hooks::{HookName, is_error, outcome};
 use super::known_images::KnownImages;
 use super::loaded::{PolicyFile, read};
 use crate::cli::labs::print_json;
+use crate::wasm::Patience;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,7 +97,7 @@ impl RunArgs {
         let case: Case = self.input.as_deref().map(read).transpose()?.unwrap_or_default();
         let case = case.by(self.user, self.groups);
         let policies = self.policy.load(self.policy.config()?, case.images.inventory()?).await?;
-        let answer = hook.ask(&policies, &case).await;
+        let answer = Patience::default().ask(|| hook.ask(&policies, &case)).await;
         if let Ok(None) = answer {
             bail!(hook.missing(&policies));
         }

@@ -18,7 +18,7 @@ use super::hooks::{HookName, outcome};
 use super::known_images::KnownImages;
 use super::loaded::{PolicyFile, read};
 use crate::cli::plain::plain;
-use crate::wasm::Policies;
+use crate::wasm::{Patience, Policies};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -121,7 +121,7 @@ impl Comparison<'_> {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(self.policy.load(config.clone(), images.inventory()?).await?),
         };
-        let answer = case.hook.ask(policies, &case.input).await;
+        let answer = Patience::default().ask(|| case.hook.ask(policies, &case.input)).await;
         if let Ok(None) = answer {
             bail!(case.hook.missing(policies));
         }

@@ -101,7 +101,7 @@ struct Candidate {
     same: u64,
     /// How many answers were different; an error is an answer, too.
     different: u64,
-    /// How many calls were not compared, because too many waited for that at that moment.
+    /// How many calls were not compared, because too much was asked at that moment.
     skipped: u64,
     /// The last calls with different answers, newest first; at most 50.
     last: Vec<DifferentAnswer>,
