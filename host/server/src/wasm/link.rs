@@ -105,7 +105,7 @@ impl Link {
     }
 }
 
-/// Whether nobody was asked, so that there is nothing to compare.
+/// Whether there is no answer because too much was asked at once, so that there is nothing to compare.
 pub(super) fn is_overload<T>(answer: Option<&Result<T, CallError>>) -> bool {
     matches!(answer, Some(Err(error)) if error.kind.is_overload())
 }

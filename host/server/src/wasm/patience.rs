@@ -5,7 +5,7 @@ use tokio::time::{Instant, sleep};
 
 use super::errors::CallError;
 
-/// The most of it. A policy that computes for ever on a busy machine looks like one that gets no CPU.
+/// The longest time for which policies are asked again. A policy that computes for ever on a busy machine looks like one that gets no CPU.
 const MOST: Duration = Duration::from_mins(1);
 /// The pause before a policy is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -26,8 +26,8 @@ impl Patience {
         Self::of(Duration::ZERO)
     }
 
-    /// Asks until there is another answer than an overload, or nothing of it is left. What calls take that are answered does
-    /// not count.
+    /// Asks until there is another answer than an overload, or no time is left. The time of calls that are answered does not
+    /// count.
     pub async fn ask<T, F>(&self, mut question: impl FnMut() -> F) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, CallError>>,
