@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::api::Client;
+
 /// How often it is looked.
 const AGAIN: Duration = Duration::from_millis(50);
 
@@ -27,4 +31,19 @@ pub async fn some_within<T>(limit: Duration, mut look: impl AsyncFnMut() -> Opti
         }
     };
     tokio::time::timeout(limit, looking).await.ok()
+}
+
+/// Waits until a lab runs. It is there all the time, also if the service was just started again.
+///
+/// # Panics
+///
+/// If the service does not know the lab, or it does not run within a minute.
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+pub async fn until_running(client: &Client, lab: &str) -> Value {
+    until_some(async || {
+        let answer = client.lab(lab).await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json().ok().filter(|lab: &Value| lab["status"] == "running")
+    })
+    .await
 }

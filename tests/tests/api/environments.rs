@@ -8,9 +8,9 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
-use wasmspawner_tests::waiting::until_some;
+use wasmspawner_tests::waiting::{until_running, until_some};
 
-use super::running::{until, until_running};
+use super::running::until;
 use crate::BINARY;
 
 pub(super) const OWN: &str = "wasmspawner";

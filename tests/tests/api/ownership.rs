@@ -5,10 +5,10 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
-use wasmspawner_tests::waiting::until_some;
+use wasmspawner_tests::waiting::{until_running, until_some};
 
 use super::records::gone;
-use super::running::{until, until_running};
+use super::running::until;
 use crate::BINARY;
 
 async fn make<K>(api: &Api<K>, object: Value)

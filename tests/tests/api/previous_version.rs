@@ -11,9 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_running;
 
 use super::records::{gone, records};
-use super::running::{until, until_running};
+use super::running::until;
 use crate::BINARY;
 
 const JOB: &str = "0196f000-0000-7000-8000-000000000001";

@@ -2,8 +2,9 @@
 
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_running;
 
-use super::running::{until, until_running};
+use super::running::until;
 use super::spawn::accepted;
 use crate::BINARY;
 

@@ -17,16 +17,6 @@ pub(crate) async fn until(client: &Client, lab: &str, wanted: impl Fn(&Value) ->
     .await
 }
 
-/// Waits until a lab runs that the service has known all the time.
-pub(crate) async fn until_running(client: &Client, lab: &str) -> Value {
-    until_some(async || {
-        let answer = client.lab(lab).await.unwrap();
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json().ok().filter(|lab: &Value| lab["status"] == "running")
-    })
-    .await
-}
-
 #[tokio::test]
 async fn an_oom_kill_is_reported_as_a_restart() {
     let service = Service::start(BINARY).await.unwrap();

@@ -5,10 +5,10 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::service::Service;
-use wasmspawner_tests::waiting::until_some;
+use wasmspawner_tests::waiting::{until_running, until_some};
 
 use super::kernels;
-use super::running::{until, until_running};
+use super::running::until;
 use crate::BINARY;
 
 fn single(config: &mut Value) {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_running;
 
 use crate::BINARY;
 use crate::site::{NODE, Site, until};
@@ -255,16 +256,6 @@ pub(crate) fn a_cluster_without_the_definition(site: &Site) {
 pub(crate) async fn lab_url(user: &Client, lab: &str) -> String {
     let lab = user.lab(lab).await.unwrap().json().unwrap();
     lab["url"].as_str().unwrap_or_else(|| panic!("{lab}")).to_owned()
-}
-
-/// Waits until a lab runs that the service has known all the time.
-pub(crate) async fn until_running(user: &Client, lab: &str) {
-    let runs = async || {
-        let answer = user.lab(lab).await.unwrap();
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json().unwrap()["status"] == "running"
-    };
-    until(runs).await;
 }
 
 /// Starts a lab, which becomes ready.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use wasmspawner::wasm::{CandidateReport, Hook, PolicyName};
-use wasmspawner_tests::waiting::until_some;
 
 use super::*;
 

@@ -35,6 +35,7 @@ use wasmspawner_core::policy::{
 };
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
+use wasmspawner_tests::waiting::until_some;
 
 use lines::Lines;
 
@@ -86,27 +87,18 @@ async fn refused(spec: PolicySpec) -> LoadErrorKind {
 }
 
 async fn commit(act: &str) -> CallError {
-    let policies = load(vec![hostile(act)]).await;
+    commit_by(hostile(act)).await
+}
+
+async fn commit_by(spec: PolicySpec) -> CallError {
+    let policies = load(vec![spec]).await;
     failed(|| async { policies.customize(&LabRequest::default()).await }).await
 }
 
-/// The error of a call.
+/// The error of a call, which is made again, for a minute at most, as long as this machine has no CPU for a long one.
 async fn failed<T: Debug, F: Future<Output = Result<T, CallError>>>(call: impl Fn() -> F) -> CallError {
-    let error = || async { call().await.unwrap_err() };
-    unless_busy(error, |error| matches!(error.kind, CallErrorKind::NoCpu(_))).await
-}
-
-/// The answer, which is asked for again, for a minute at most, as long as this machine has no CPU for a long call.
-async fn unless_busy<T, F: Future<Output = T>>(ask: impl Fn() -> F, is_busy: impl Fn(&T) -> bool) -> T {
-    let asking = async {
-        loop {
-            let answer = ask().await;
-            if !is_busy(&answer) {
-                return answer;
-            }
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), asking).await.expect("this machine has a CPU for the test")
+    let had_cpu = |error: &CallError| !matches!(error.kind, CallErrorKind::NoCpu(_));
+    until_some(async || Some(call().await.unwrap_err()).filter(had_cpu)).await
 }
 
 fn spawn_request(user: User) -> AuthorizeRequest {
@@ -240,8 +232,7 @@ async fn a_huge_answer_is_refused() {
     for act in ["huge", "many"] {
         let mut spec = hostile(act);
         spec.limits.deadline_ms = 10_000;
-        let policies = load(vec![spec]).await;
-        let error = failed(|| async { policies.customize(&LabRequest::default()).await }).await;
+        let error = commit_by(spec).await;
         assert!(matches!(error.kind, CallErrorKind::OutputTooLarge(1_048_576)), "{act}: {error}");
     }
 }

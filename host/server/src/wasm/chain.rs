@@ -20,13 +20,12 @@ use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError};
 use super::event_queue::EventQueue;
 use super::hook::Hook;
-use super::link::{Link, is_overload};
+use super::link::Link;
 use super::loaded_policy::LoadedPolicy;
 use super::policy::Policy;
 use super::policy_name::PolicyName;
 use super::question::Question;
 use super::spec::PolicySpec;
-use super::told::told;
 use super::watched_files::WatchedFiles;
 use crate::inventory::LiveInventory;
 
@@ -331,16 +330,13 @@ impl Policies {
         answer: Option<&Result<BothAnswers, CallError>>,
         request: &LabRequest,
     ) {
-        if is_overload(answer) {
-            return;
-        }
         let build_pod = || Question::BuildPod(request.clone());
         let lab_server = || Question::LabServer(request.clone());
         match answer {
             Some(Err(error)) if error.hook == Hook::LabServer => {
-                link.compare_told(&self.engine, || told(Err(error)), lab_server);
+                link.compare_error(&self.engine, error, lab_server);
             }
-            Some(Err(error)) => link.compare_told(&self.engine, || told(Err(error)), build_pod),
+            Some(Err(error)) => link.compare_error(&self.engine, error, build_pod),
             Some(Ok(BothAnswers { customization, server, .. })) => {
                 link.compare_told(&self.engine, || json!(customization), build_pod);
                 link.compare_told(&self.engine, || json!(server), lab_server);

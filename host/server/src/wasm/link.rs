@@ -86,11 +86,23 @@ impl Link {
         answer: Option<&Result<T, CallError>>,
         question: impl FnOnce() -> Question,
     ) {
-        if is_overload(answer) {
-            return;
+        match answer {
+            Some(Ok(answer)) => self.compare_told(engine, || told(Ok(json!(answer))), question),
+            Some(Err(error)) => self.compare_error(engine, error, question),
+            None => self.compare_told(engine, || Value::Null, question),
         }
-        let live = || answer.map_or(Value::Null, |answer| told(answer.as_ref().map(|answer| json!(answer))));
-        self.compare_told(engine, live, question);
+    }
+
+    /// The same for an error. Where too much was asked at once, there is nothing to compare.
+    pub(super) fn compare_error(
+        &self,
+        engine: &Arc<Engine>,
+        error: &CallError,
+        question: impl FnOnce() -> Question,
+    ) {
+        if !error.kind.is_overload() {
+            self.compare_told(engine, || told(Err(error)), question);
+        }
     }
 
     /// The same for an answer in the form in which answers are told.
@@ -103,9 +115,4 @@ impl Link {
         let Some(candidate) = &self.candidate else { return };
         Arc::clone(candidate).compare(Arc::clone(engine), live(), question());
     }
-}
-
-/// Whether there is no answer because too much was asked at once, so that there is nothing to compare.
-pub(super) fn is_overload<T>(answer: Option<&Result<T, CallError>>) -> bool {
-    matches!(answer, Some(Err(error)) if error.kind.is_overload())
 }

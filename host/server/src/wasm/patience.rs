@@ -5,7 +5,8 @@ use tokio::time::{Instant, sleep};
 
 use super::errors::CallError;
 
-/// The longest time for which policies are asked again. A policy that computes for ever on a busy machine looks like one that gets no CPU.
+/// The longest time for which policies are asked again. A policy that computes for ever on a busy machine looks like one that
+/// gets no CPU.
 const MOST: Duration = Duration::from_mins(1);
 /// The pause before a policy is asked again.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -10,8 +10,9 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
+use wasmspawner_tests::waiting::until_running;
 
-use crate::labs::{assert_permitted, gone, service_with, stop, until_running};
+use crate::labs::{assert_permitted, gone, service_with, stop};
 use crate::site::{CLUSTER_WIDE, ONE_NAMESPACE, Site, until};
 use shop::{Shop, server};
 
