@@ -15,7 +15,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import KernelProvisionerFactory
 
-from wasmspawner import WasmSpawner
+from wasmspawner import WasmSpawner, kernel_start, provisioner, retries
 from wasmspawner.client import ClientOptions, ServiceClient
 
 PROVISIONER = "wasmspawner-provisioner"
@@ -121,7 +121,22 @@ class Lost:
 
 
 @pytest.fixture
-async def service():
+def short_pauses(monkeypatch):
+    """Pauses between attempts, and between the polls of a kernel, are a twentieth of what they are.
+
+    Tests with this are about what is asked for and in which order. How long the pauses are is in test_retries.py."""
+
+    def backoff(failures, *, first, longest):
+        return usual(failures, first=first / 20, longest=longest / 20)
+
+    usual = retries.backoff
+    monkeypatch.setattr(retries, "backoff", backoff)
+    for module in (kernel_start, provisioner):
+        monkeypatch.setattr(module, "_POLL_INTERVAL", module._POLL_INTERVAL / 20)
+
+
+@pytest.fixture
+async def service(short_pauses):
     script = Script()
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", script.handle)
@@ -176,7 +191,7 @@ def spawner(make_spawner):
 
 
 @pytest.fixture
-async def fake():
+async def fake(short_pauses):
     fake = FakeKernels()
     server = await fake.serve()
     yield fake

@@ -5,12 +5,18 @@ The end-to-end tests hold the provisioner against the real service.
 
 import asyncio
 import json
+import os
 from types import SimpleNamespace
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 PORTS = {"shell_port": 5001, "iopub_port": 5002, "stdin_port": 5003, "control_port": 5004, "hb_port": 5005}
+
+
+def own_address():
+    """A loopback address that no other process uses, so that a port which is free there stays free."""
+    return f"127.220.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
 
 
 def problem(status, msg, type_="t", **headers):
@@ -102,8 +108,10 @@ class FakeKernels:
         return web.Response(status=202)
 
     def post_signal(self, kernel, body):
-        if not kernel["process"] or kernel["process"]["state"] != "running":
-            return problem(409, "no process runs", "no_process")
+        if not kernel["process"]:
+            return problem(409, "the launcher is not connected", "no_launcher")
+        if kernel["process"]["state"] != "running":
+            return problem(409, "no process runs", "not_running")
         self.signals.append(body["signum"])
         if body["signum"] in (9, 15):
             self.end(-body["signum"])

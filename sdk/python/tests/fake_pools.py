@@ -6,11 +6,14 @@ that is too many.
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 import itertools
 import json
 import os
 import shutil
+import signal
+import socket
 import sys
 from types import SimpleNamespace
 
@@ -26,6 +29,17 @@ MOUNTED = (dask_pod.__file__, dask_keeper.__file__, dask_tls.__file__, service_l
 _networks = itertools.count()
 
 
+def take_network():
+    """A network of loopback addresses for one pool, and the socket that keeps it from the pools of other processes."""
+    while True:
+        network = f"127.{20 + os.getpid() % 200}.{next(_networks) % 250}"
+        try:
+            return network, socket.create_server((f"{network}.2", 8786))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+
+
 async def until(condition, bound=BOUND):
     """Wait until a condition holds, and return its value."""
     async with asyncio.timeout(bound):
@@ -34,20 +48,26 @@ async def until(condition, bound=BOUND):
         return value
 
 
+def kill(process):
+    """Kill a process and those that it has started, as the end of a container does."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
 class Pool:
     """One pool: its scheduler and workers are processes, its `changed` wakes the keeper's stream."""
 
     def __init__(self, fake, name, body):
         self.fake, self.name, self.body = fake, name, body
-        self.network = f"127.{20 + os.getpid() % 200}.{next(_networks) % 250}"
+        self.network, self.network_lock, self.folder = "", None, None
         self.hosts = itertools.count(10)
-        self.folder = fake.folder / f"{name}-{self.network}"
         self.status, self.fields = "starting", {}
         self.ready, self.wanted, self.reports = 0, None, []
         self.changed = asyncio.Condition()
         self.workers, self.exit_codes, self.tasks = {}, {}, []
         self.started = asyncio.Event()
-        self.scheduler = None
+        self.scheduler, self.killed = None, False
         self.resize(body["workers"])
 
     def resize(self, workers):
@@ -64,6 +84,10 @@ class Pool:
         return min(max(self.wanted or 0, self.minimum), self.maximum)
 
     @property
+    def has_scheduler(self):
+        return self.scheduler is not None and self.scheduler.returncode is None and not self.killed
+
+    @property
     def address(self):
         return f"{self.network}.1"
 
@@ -71,6 +95,9 @@ class Pool:
         self.folder.mkdir()
         for source in MOUNTED:
             shutil.copy(source, self.folder)
+        # An image without bokeh, which takes a second of CPU time to load; its plots belong to the end-to-end tests.
+        (self.folder / "image").mkdir()
+        (self.folder / "image" / "bokeh.py").write_text("raise ImportError('this image has no bokeh')\n")
         (self.folder / "tls.crt").write_text(self.body["tls"]["certificate"])
         (self.folder / "tls.key").write_text(self.body["tls"]["key"])
         (self.folder / "token").write_text(KEEPER_TOKEN)
@@ -80,19 +107,25 @@ class Pool:
         (self.folder / "pool.json").write_text(json.dumps(pool))
 
     async def start(self):
+        self.network, self.network_lock = take_network()
+        self.folder = self.fake.folder / f"{self.name}-{self.network}"
         self.write_files()
         self.scheduler = await self.run("scheduler", self.address)
         self.tasks.append(asyncio.create_task(self.end_with_scheduler()))
 
     async def run(self, role, address, **variables):
-        # Nobody else needs the many threads that numerical libraries would start.
+        # Nobody else needs the many threads that numerical libraries would start. Dask's scratch space is the pool's own.
         env = {**os.environ, **self.body["env"], "POD_IP": address, "OMP_NUM_THREADS": "1", **variables}
-        env.pop("PYTHONPATH", None)
+        env.update(TMPDIR=str(self.folder), PYTHONPATH=str(self.folder / "image"))
         name = variables.get("WASMSPAWNER_DASK_WORKER", role)
+        command = (sys.executable, "-I", str(self.folder / "dask_pod.py"), role)
         with open(self.folder / f"{name}.log", "wb") as log:  # noqa: ASYNC230 - a local file
-            return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", str(self.folder / "dask_pod.py"), role), env=env, stdout=log, stderr=log
+            process = await asyncio.create_subprocess_exec(
+                *command, env=env, stdout=log, stderr=log, start_new_session=True
             )
+        if self.killed:  # while it was being started
+            kill(process)
+        return process
 
     async def end_with_scheduler(self):
         self.exit_codes["scheduler"] = await self.scheduler.wait()
@@ -101,7 +134,7 @@ class Pool:
         await self.end()
 
     async def add_workers(self):
-        while self.scheduler is not None and self.scheduler.returncode is None and len(self.workers) < self.target:
+        while self.has_scheduler and len(self.workers) < self.target:
             name = f"w{next(self.hosts)}"
             self.workers[name] = None
             address = f"{self.network}.{name[1:]}"
@@ -116,6 +149,13 @@ class Pool:
         self.exit_codes[name] = await process.wait()
         self.workers.pop(name)
         await self.add_workers()
+
+    def kill(self):
+        """Kill what is left, without the time that processes take to end."""
+        self.killed = True
+        for process in (self.scheduler, *self.workers.values()):
+            if process is not None:
+                kill(process)
 
     async def change(self):
         await self.add_workers()
@@ -135,8 +175,7 @@ class Pool:
                 await asyncio.gather(*(p.wait() for p in processes))
         except TimeoutError:
             for process in processes:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
+                kill(process)
         if self.fake.pools.get(self.name) is self:
             del self.fake.pools[self.name]
 
@@ -271,9 +310,15 @@ class FakePools:
         self.url = str(self.server.make_url("/spawner/v1"))
 
     async def close(self):
+        # A worker of Dask takes two seconds to end. Those whose end a test is about have ended by now.
+        for pool in self.started:
+            pool.kill()
         await asyncio.gather(*(pool.end() for pool in self.started))
         async with asyncio.timeout(BOUND):
-            await asyncio.gather(*(task for pool in self.started for task in pool.tasks))
+            for pool in self.started:
+                while pool.tasks:
+                    await pool.tasks.pop()
+                pool.network_lock.close()
         for stream in list(self.streams):
             stream.cancel()
         await self.server.close()

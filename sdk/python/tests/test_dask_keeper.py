@@ -6,10 +6,11 @@ import shutil
 import venv
 from types import SimpleNamespace
 
+import dask.config
 import pytest
 
 from wasmspawner import dask_keeper, dask_pod
-from wasmspawner.dask_keeper import Keeper, Wanted, parse_order, surplus
+from wasmspawner.dask_keeper import Keeper, Wanted, checks_before_shrinking, interval_seconds, parse_order, surplus
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,34 @@ def test_new_bounds_hold_at_once():
         5,
         2,
     ]
+
+
+@pytest.mark.parametrize(
+    ("interval", "wait_count", "seconds", "checks"),
+    [
+        ("5 s", 12, 5.0, 12),
+        ("100ms", "2", 0.1, 2),
+        (2, 1, 2.0, 1),
+        ("0s", 0, 0.05, 1),  # not without a pause
+        ("often", "many", 1.0, 3),
+        ([], [], 1.0, 3),
+        (None, None, 1.0, 3),
+    ],
+)
+def test_the_settings_of_dask_s_adaptive_clusters_hold(interval, wait_count, seconds, checks):
+    with dask.config.set({"distributed.adaptive.interval": interval, "distributed.adaptive.wait-count": wait_count}):
+        assert (interval_seconds(), checks_before_shrinking()) == (seconds, checks)
+
+
+def test_a_pool_whose_settings_say_so_shrinks_sooner():
+    decision = Wanted(checks=2)
+    assert [decision.next(target, 0, 8) for target in (5, 1, 1)] == [5, 5, 1]
+
+
+def test_without_settings_of_dask_the_keeper_s_own_hold(monkeypatch):
+    assert (dask_keeper.INTERVAL_SECONDS, dask_keeper.CHECKS_BEFORE_SHRINKING) == (1, 3)
+    monkeypatch.setattr(dask.config, "config", {})
+    assert (interval_seconds(), checks_before_shrinking()) == (1, 3)
 
 
 @pytest.mark.parametrize(("connected", "target", "number"), [(4, 2, 2), (2, 4, 0), (3, 3, 0), (3, 0, 3), (3, None, 0)])

@@ -52,7 +52,7 @@ class Service:
                 assert self.path == "/spawner/v1/labs/ada/kernels/k1/launcher"
                 state = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 status = fake.refusals.pop(0) if fake.refusals else 204
-                fake.seen.put((self.headers["Authorization"], status, state))
+                fake.seen.put((self.headers["Authorization"], status, state, fake.streams))
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -73,18 +73,19 @@ class Service:
         self.server.daemon_threads = True
         self.server.block_on_close = False
         self.server.handle_error = lambda *args: None  # a launcher that ends leaves its connections
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        # The interval is that in which it looks whether it is to end, for which each test waits.
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}/spawner/v1/labs/ada/kernels/k1"
 
     def send(self, name, **data):
         self.events.put(f": a comment\n\nevent: {name}\ndata: {json.dumps(data)}\n\n")
 
-    def until(self, **expected):
-        """Wait until this state was accepted."""
+    def until(self, *, streams=0, **expected):
+        """Wait until this state was accepted, at a time when so many streams have been opened."""
         while True:
-            authorization, status, state = self.seen.get(timeout=BOUND)
+            authorization, status, state, opened = self.seen.get(timeout=BOUND)
             assert authorization == f"Bearer {TOKEN}"
-            if status < 300 and state == expected:
+            if status < 300 and state == expected and opened >= streams:
                 return
 
     def close(self):
@@ -201,14 +202,14 @@ def test_a_missing_folder_is_reported_and_the_kernel_starts_all_the_same(pod):
 )
 def test_the_end_of_the_process_is_reported_and_ends_the_pod(pod, code, reported, exit_code):
     pod(*run(code)).service.until(number=1, state="ended", exit_code=reported)
-    assert pod(*run(code), linger_seconds=0.5).exit_code() == exit_code
+    assert pod(*run(code), linger_seconds=0.1).exit_code() == exit_code
 
 
 def test_a_program_that_does_not_exist_has_ended_with_127(pod):
     running = pod("/no/such/program")
     running.service.until(number=1, state="ended", exit_code=127)
     running.until_printed("kernel launcher: cannot start the kernel's program /no/such/program: ")
-    assert pod("/no/such/program", linger_seconds=0.5).exit_code() == 1
+    assert pod("/no/such/program", linger_seconds=0.1).exit_code() == 1
 
 
 def test_a_signal_reaches_the_process_and_its_children(pod, kernel):
@@ -245,16 +246,17 @@ def test_a_state_is_repeated_until_the_service_takes_it_and_then_only_the_newest
     running = pod(*run("import sys; sys.stdin.read(); print('over')"))
     running.service.refusals += [503, 500, 502]
     running.service.until(number=1, state="ended", exit_code=0)
-    later = [state["state"] for _, _, state in list(running.service.seen.queue)]
+    later = [state["state"] for _, _, state, _ in list(running.service.seen.queue)]
     assert "running" not in later
 
 
 def test_a_new_stream_repeats_the_state(pod, kernel):
     running = pod(*kernel)
+    running.until_printed("kernel reads")  # a signal that comes sooner would end it
     running.service.until(number=1, state="running")
     running.service.send("ping")
     running.service.events.put(None)  # the stream breaks
-    running.service.until(number=1, state="running")
+    running.service.until(streams=2, number=1, state="running")
     running.service.send("signal", number=1, signum=int(signal.SIGINT))
     running.until_printed("kernel heard 2")
     assert running.service.streams >= 2

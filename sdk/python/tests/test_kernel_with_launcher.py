@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import socket
 import sys
@@ -9,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 from aiohttp import web
-from fake_kernels import PORTS, FakeKernels
+from fake_kernels import PORTS, FakeKernels, own_address
 
 from wasmspawner import kernel_launcher, service_link
 
@@ -19,7 +20,7 @@ IPYKERNEL = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file
 
 def free_ports(names):
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in names]
+        sockets = [stack.enter_context(socket.create_server((own_address(), 0))) for _ in names]
         return {name: s.getsockname()[1] for name, s in zip(names, sockets, strict=True)}
 
 
@@ -53,7 +54,7 @@ class LaunchedKernels(FakeKernels):
 
     def create(self, kernel_id):
         body = self.requests[-1].body
-        address = {"transport": "tcp", "ip": "127.0.0.1", **self.ports}
+        address = {"transport": "tcp", "ip": own_address(), **self.ports}
         kernel = super().create(kernel_id)
         kernel.update(connection=address, process={"number": 1, "state": "starting", "exit_code": None})
         shutil.copy(kernel_launcher.__file__, self.folder / "launcher.py")
@@ -67,7 +68,9 @@ class LaunchedKernels(FakeKernels):
         return kernel
 
     async def launch(self):
-        process = await asyncio.create_subprocess_exec(sys.executable, str(self.folder / "launcher.py"))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, str(self.folder / "launcher.py")), env={**os.environ, "POD_IP": own_address()}
+        )
         try:
             await process.wait()
         except asyncio.CancelledError:

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from fake_kernels import own_address
 from jupyter_server_proxy.config import ServerProxy
 from traitlets.config import Config
 
@@ -108,9 +109,9 @@ def test_nothing_is_changed_without_jupyter_server_proxy(monkeypatch):
     server_extension._link_jupyter_server_extension(None)
 
 
-async def answers(port):
+async def answers(host, port):
     try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        _, writer = await asyncio.open_connection(host, port)
     except OSError:
         return False
     writer.close()
@@ -137,23 +138,29 @@ async def test_a_jupyter_server_shows_the_dashboards_of_its_pools_alone(tmp_path
     shutil.copytree(SDK / "jupyter_server_config.d", config / "jupyter_server_config.d")
     variables = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("DATA", "RUNTIME")}
     variables.update(JUPYTER_CONFIG_DIR=str(config), JUPYTER_TOKEN="t", JUPYTERHUB_USER="ada", WASMSPAWNER_TOKEN="t0")
-    variables.update(WASMSPAWNER_URL=str(dashboard.make_url("/spawner/v1")), PYTHONPATH=str(SDK / "src"))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    # jsonschema does without this package, which takes most of the time in which a Jupyter server starts.
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "rfc3987_syntax.py").write_text("raise ImportError('this environment has none')\n")
+    paths = os.pathsep.join((str(tmp_path / "without"), str(SDK / "src")))
+    variables.update(WASMSPAWNER_URL=str(dashboard.make_url("/spawner/v1")), PYTHONPATH=paths)
+    with socket.create_server((own_address(), 0)) as free:
+        host, port = free.getsockname()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "jupyter_server", "--allow-root", f"--ServerApp.root_dir={tmp_path}"),
-        f"--ServerApp.port={port}",
+        *(f"--ServerApp.ip={host}", f"--ServerApp.port={port}"),
+        # Other extensions of this environment take a while to start and have no part in this.
+        f"--ServerApp.jpserver_extensions={dict.fromkeys(('jupyterlab', 'jupyter_lsp', 'notebook_shim'), False)}",
         env={**os.environ, **variables},
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
         async with asyncio.timeout(30):
-            while not await answers(port):
+            while not await answers(host, port):
                 assert process.returncode is None
                 await asyncio.sleep(0.05)
         async with aiohttp.ClientSession(headers={"Authorization": "token t"}) as session:
             for target, status in ((dashboard, 200), (other, 403)):
-                async with session.get(f"http://127.0.0.1:{port}/proxy/{target.host}:{target.port}/status") as response:
+                async with session.get(f"http://{host}:{port}/proxy/{target.host}:{target.port}/status") as response:
                     assert response.status == status, await response.text()
     finally:
         process.terminate()

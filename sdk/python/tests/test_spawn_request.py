@@ -44,7 +44,7 @@ async def test_a_spawn_that_was_not_accepted_is_sent_again(service, spawner, ans
 
 async def test_after_a_request_that_takes_too_long_the_lab_is_read(service, spawner):
     never = asyncio.Event()
-    spawner.request_timeout = 0.2
+    spawner.request_timeout = 0.5
     service.on(SPAWN, Stream(before=never))
     service.on(LAB, began("starting", 0), began("running", 0))
     service.on(EVENTS, STARTED)

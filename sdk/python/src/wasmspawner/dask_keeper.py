@@ -13,6 +13,8 @@ import logging
 import threading
 from pathlib import Path
 
+import dask.config
+from dask.utils import parse_timedelta
 from tornado.ioloop import IOLoop, PeriodicCallback
 
 if __package__:
@@ -22,19 +24,43 @@ else:
 
 logger = logging.getLogger("distributed.scheduler.wasmspawner")
 
+# The time between two checks, and for how many checks in a row a smaller number of workers is wanted before it is
+# reported. Dask's own settings for adaptive clusters, which have the same defaults, have precedence.
 INTERVAL_SECONDS = 1.0
-# A smaller number of workers is wanted for so many checks in a row before it is reported.
 CHECKS_BEFORE_SHRINKING = 3
+# Checks that follow each other more closely would keep the scheduler from its work.
+SHORTEST_INTERVAL_SECONDS = 0.05
 # After workers could not be retired, because nobody could take their data.
 CHECKS_AFTER_FAILURE = 10
 # States of workers that are leaving already.
 LEAVING = ("closing", "closed", "closing_gracefully", "failed")
 
 
+def setting(name, understand, usual):
+    """One of Dask's own settings for adaptive clusters; the usual value if there is none, or none that makes sense."""
+    value = dask.config.get(f"distributed.adaptive.{name}", None)
+    try:
+        return usual if value is None else understand(value)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:  # a pool starts all the same
+        logger.warning("the setting distributed.adaptive.%s is not understood and ignored: %s", name, error)
+        return usual
+
+
+def interval_seconds():
+    """Seconds from one check to the next."""
+    return max(setting("interval", parse_timedelta, INTERVAL_SECONDS), SHORTEST_INTERVAL_SECONDS)
+
+
+def checks_before_shrinking():
+    """For how many checks in a row a smaller number is wanted before it is reported."""
+    return max(setting("wait-count", int, CHECKS_BEFORE_SHRINKING), 1)
+
+
 class Wanted:
     """How many workers are wanted, which grows at once and shrinks only when fewer were wanted for several checks."""
 
-    def __init__(self):
+    def __init__(self, checks=CHECKS_BEFORE_SHRINKING):
+        self._checks = checks
         self._number = None
         self._lower = []
 
@@ -45,7 +71,7 @@ class Wanted:
             self._number, self._lower = number, []
             return self._number
         self._lower.append(number)
-        if len(self._lower) >= CHECKS_BEFORE_SHRINKING:
+        if len(self._lower) >= self._checks:
             # The largest of them, as growth at once would bring that one back.
             self._number, self._lower = max(self._lower), []
         return self._number
@@ -57,17 +83,17 @@ def surplus(connected, target):
 
 
 class Keeper:
-    """Compares what the scheduler has with what it wants and with what the service allows, once per second."""
+    """Compares what the scheduler has with what it wants and with what the service allows, once per interval."""
 
     def __init__(self, scheduler, report):
         self._scheduler = scheduler
         self._report = report
-        self._wanted = Wanted()
+        self._wanted = Wanted(checks_before_shrinking())
         self._reported = None
         self._order = None  # the last `workers` event of the service
         self._retirement = None  # the newest task that retires workers
         self._checks_until_retirement = 0
-        self._timer = PeriodicCallback(self.check, INTERVAL_SECONDS * 1000)
+        self._timer = PeriodicCallback(self.check, interval_seconds() * 1000)
 
     def start(self):
         """Begin to check."""
