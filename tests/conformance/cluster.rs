@@ -14,7 +14,7 @@ use std::time::Duration;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 
 /// The longest time that a test waits for something to happen.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_mins(1);
 
 /// A client, and a namespace that nobody else uses.
 pub(crate) struct Cluster {

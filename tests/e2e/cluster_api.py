@@ -16,6 +16,6 @@ def ask(state: Path, method: str, path: str, **options) -> requests.Response:
     session = requests.Session()
     session.trust_env, session.verify = False, str(authority)
     session.headers["Authorization"] = f"Bearer {kubeconfig['users'][0]['user']['token']}"
-    answer = session.request(method, f"{cluster['server']}{path}", timeout=10, **options)
+    answer = session.request(method, f"{cluster['server']}{path}", timeout=30, **options)
     answer.raise_for_status()
     return answer

@@ -61,8 +61,8 @@ def log_in(driver, world, name):
     driver.find_element(By.ID, "username_input").send_keys(name)
     driver.find_element(By.ID, "password_input").send_keys(world.password)
     driver.find_element(By.ID, "login_submit").click()
-    wait(driver, 20, lambda d: "/hub/spawn" in d.current_url)
-    wait(driver, 20, lambda d: d.find_elements(By.ID, "spawn_form"))
+    wait(driver, 60, lambda d: "/hub/spawn" in d.current_url)
+    wait(driver, 60, lambda d: d.find_elements(By.ID, "spawn_form"))
 
 
 def start(driver):
@@ -88,7 +88,7 @@ def run_cell(driver, kernel, code, expected):
     # The cell's element is replaced while the notebook loads: click it, then type into the focused element.
     driver.execute_script("document.querySelector('.jp-Notebook .cm-content').focus()")
     ActionChains(driver).send_keys(code).key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
-    wait(driver, 30, lambda page: any(expected in out.text for out in outputs(page)))
+    wait(driver, 60, lambda page: any(expected in out.text for out in outputs(page)))
 
 
 def test_from_login_to_a_running_cell(world, browser, screenshots):
@@ -103,7 +103,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
     assert medium.is_selected()
     start(browser)
 
-    wait(browser, 20, lambda d: "/spawn-pending/" in d.current_url)
+    wait(browser, 60, lambda d: "/spawn-pending/" in d.current_url)
     seen, messages = set(), []
 
     def moved(driver):
@@ -152,7 +152,7 @@ def test_the_form_is_readable_in_dark_mode_and_on_a_phone(world, browser, screen
     browser.execute_script("document.documentElement.setAttribute('data-bs-theme', 'dark')")
     # Colours change gradually.
     faded = "return document.getAnimations().every(animation => animation.playState !== 'running')"
-    wait(browser, 5, lambda page: page.execute_script(faded))
+    wait(browser, 30, lambda page: page.execute_script(faded))
     browser.save_screenshot(str(screenshots / "form-dark.png"))
     browser.set_window_size(400, 900)
     browser.save_screenshot(str(screenshots / "form-phone.png"))
@@ -217,7 +217,7 @@ def test_an_image_is_searched_and_its_lab_opens(world_with_a_registry, browser, 
     search = form.find_element(By.CSS_SELECTOR, "input[name=image_search]")
     assert not search.is_displayed()
     browser.execute_script("arguments[0].labels[0].click()", cards[1])
-    wait(browser, 5, lambda _: search.is_displayed())
+    wait(browser, 30, lambda _: search.is_displayed())
     offered = "return [...arguments[0].list.options].map(option => option.value)"
     assert browser.execute_script(offered, search)[:2] == ["1.10", "1.9"]
     search.send_keys("1.9")

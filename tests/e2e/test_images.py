@@ -356,7 +356,7 @@ def test_a_registry_cannot_lie_or_keep_the_service_busy(hostile, tmp_path):
 
 
 def test_a_silent_registry_delays_no_lab(hostile, tmp_path):
-    lone = service(tmp_path, [{"name": f"{hostile}/silent/lab"}], {"plain_http": [hostile], "timeout": "30s"})
+    lone = service(tmp_path, [{"name": f"{hostile}/silent/lab"}], {"plain_http": [hostile], "timeout": "1m"})
     adapt = lone.settings.adapt
 
     def with_image(config):
@@ -367,5 +367,5 @@ def test_a_silent_registry_delays_no_lab(hostile, tmp_path):
     with lone.running():
         before = time.monotonic()
         assert "digest" not in lone.start_lab("ada")["image"] or lone.get("/labs/ada")["image"]["digest"] is None
-        assert time.monotonic() - before < 25, "less than the registry takes"
+        assert time.monotonic() - before < 50, "less than the registry takes"
         assert lone.get("/images")["repositories"][0]["refreshed_at"] is None

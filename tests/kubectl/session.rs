@@ -103,17 +103,17 @@ pub(crate) async fn changes_are_watched_and_waited_for(shell: &Shell) {
     let mut watch = shell.start("get pods -w");
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let mut next = async || {
-        let line = tokio::time::timeout(Duration::from_secs(30), lines.next_line()).await.unwrap();
+        let line = tokio::time::timeout(Duration::from_mins(1), lines.next_line()).await.unwrap();
         line.unwrap().unwrap()
     };
     assert!(next().await.starts_with("NAME"));
     assert!(next().await.contains("Pending"));
-    let waiting = shell.start("wait --for=condition=Ready pod/lab --timeout=30s");
+    let waiting = shell.start("wait --for=condition=Ready pod/lab --timeout=60s");
     set_phase(shell, "Running").await;
     assert!(next().await.contains("Running"));
     let waited = waiting.wait_with_output().await.unwrap();
     assert!(waited.status.success(), "{waited:?}");
-    let gone = shell.start("wait --for=delete pod/lab --timeout=30s");
+    let gone = shell.start("wait --for=delete pod/lab --timeout=60s");
     shell.ok("delete pod lab --now").await;
     assert!(gone.wait_with_output().await.unwrap().status.success());
     watch.kill().await.unwrap();

@@ -96,7 +96,7 @@ impl Shell {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         self.with_file("create", &namespace).await;
         if self.server.is_none() {
-            self.ok(&format!("wait --for=create serviceaccount/default -n {name} --timeout=30s")).await;
+            self.ok(&format!("wait --for=create serviceaccount/default -n {name} --timeout=60s")).await;
         }
     }
 

@@ -10,8 +10,8 @@ use std::sync::Once;
 /// How many files are kept: those of the last builds.
 const KEPT: usize = 200;
 
-/// The folder for the services that run this program.
-pub(crate) struct CompiledPolicies(PathBuf);
+/// A folder with machine code.
+pub struct CompiledPolicies(PathBuf);
 
 impl CompiledPolicies {
     /// Beside what cargo keeps for the tests of the program.
@@ -24,18 +24,37 @@ impl CompiledPolicies {
         Self(folder)
     }
 
+    /// Machine code in any folder, such as that of tests that have the engine in their own process.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    /// Gives a cache what others have compiled.
+    ///
+    /// # Errors
+    ///
+    /// If the files cannot be linked or copied.
+    pub fn lend_to(&self, cache: &Path) -> io::Result<()> {
+        if self.0.exists() { link_all(&self.0, cache) } else { Ok(()) }
+    }
+
+    /// Keeps what is in a cache.
+    ///
+    /// # Errors
+    ///
+    /// If the files cannot be linked or copied.
+    pub fn keep_of(&self, cache: &Path) -> io::Result<()> {
+        if cache.exists() { link_all(cache, &self.0) } else { Ok(()) }
+    }
+
     /// Gives a service that has no state yet what others have compiled.
     pub(crate) fn lend(&self, state: &Path) -> io::Result<()> {
-        if state.exists() || !self.0.exists() {
-            return Ok(());
-        }
-        link_all(&self.0, &of_service(state))
+        if state.exists() { Ok(()) } else { self.lend_to(&of_service(state)) }
     }
 
     /// Keeps what the service has compiled.
     pub(crate) fn keep(&self, state: &Path) -> io::Result<()> {
-        let compiled = of_service(state);
-        if compiled.exists() { link_all(&compiled, &self.0) } else { Ok(()) }
+        self.keep_of(&of_service(state))
     }
 }
 

@@ -2,7 +2,7 @@
 
 pub mod api;
 pub mod collector;
-mod compiled_policies;
+pub mod compiled_policies;
 pub mod events;
 pub mod guests;
 pub mod hub;

@@ -1,5 +1,7 @@
 //! The mode `jupyterhub`, alone and beside static tokens.
 
+use std::time::Instant;
+
 use futures::future::join_all;
 use http::Method;
 use k8s_openapi::api::core::v1::Secret;
@@ -266,10 +268,13 @@ async fn a_refused_token_is_not_asked_about_again_at_once() {
     let hub = hub().await;
     let service = service(&hub).await;
     let nobody = service.stranger().with_token("of-nobody");
+    let begun = Instant::now();
     for _ in 0..20 {
         assert_eq!(nobody.lab("ada").await.unwrap().status, 401);
     }
-    assert_eq!(hub.asked(), 1);
+    // After five seconds it is.
+    let most = 1 + begun.elapsed().as_secs() / 5;
+    assert!((1..=most).contains(&(hub.asked() as u64)), "{} times and not {most}", hub.asked());
 }
 
 #[tokio::test]

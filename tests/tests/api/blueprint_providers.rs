@@ -83,7 +83,7 @@ async fn with_git(send_token: bool) -> (Service, Git) {
             "providers": {
                 "repository": { "url": format!("{url}/{{repo}}/raw/lab.yaml"), "send_token": send_token },
                 "user": { "url": format!("{url}/people/{{blueprint}}/{{username}}.yaml") },
-                "timeout": "10s",
+                "timeout": "20s",
             },
         });
     });
@@ -221,8 +221,8 @@ async fn a_silent_provider_delays_no_other_spawn() {
             until(&ada, &lab, |lab| lab["status"] == "running").await;
         }
     };
-    // The requests to the provider would take longer one after the other.
-    tokio::time::timeout(Duration::from_secs(30), others).await.unwrap();
+    // The requests to the provider would take nearly seven minutes one after the other.
+    tokio::time::timeout(Duration::from_mins(1), others).await.unwrap();
     for refused in waiting.await.unwrap() {
         assert_eq!(refused.problem().unwrap(), "422 invalid_option", "{refused:?}");
         assert!(refused.body.contains("does not answer in time"), "{refused:?}");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
-use wasmspawner_tests::waiting::until_some;
+use wasmspawner_tests::waiting::{until_running, until_some};
 
 use super::environments::{OWN, add_class, claims, namespaces, targets, until_no_namespace};
 use super::running::until;
@@ -91,8 +91,8 @@ async fn a_lab_runs_in_another_cluster_and_one_that_is_away_delays_nobody_else()
     // The service starts again while it is away.
     near.crash_and_restart().await.unwrap();
     let (ada, grace) = (near.user("ada").unwrap(), near.user("grace").unwrap());
-    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
-    assert_eq!(grace.lab("grace").await.unwrap().json().unwrap()["status"], "running");
+    until_running(&ada, "ada").await;
+    until_running(&grace, "grace").await;
 
     // It comes back with other credentials, which are used without a restart.
     far.run().await.unwrap();

@@ -101,5 +101,5 @@ async fn until(condition: impl AsyncFn() -> bool) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), met).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), met).await.unwrap();
 }

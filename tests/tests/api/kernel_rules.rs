@@ -4,7 +4,7 @@ use futures::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::kernels::{body, path, pods, records, run, start, stop, until, with_lab};
+use super::kernels::{body, path, pods, records, run, start, start_in_turn, stop, until, with_lab};
 
 #[tokio::test]
 async fn an_id_is_used_once_at_a_time_and_limits_hold_under_many_requests() {
@@ -17,7 +17,7 @@ async fn an_id_is_used_once_at_a_time_and_limits_hold_under_many_requests() {
     answers.sort_unstable();
     assert_eq!(answers, [201, 409], "{twice:?}");
     let names: Vec<String> = (0..200).map(|number| format!("k{number}")).collect();
-    let many = join_all(names.iter().map(|name| start(&ada, "ada", name))).await;
+    let many = join_all(names.iter().map(|name| start_in_turn(&ada, "ada", name))).await;
     let with = |status| many.iter().filter(|answer| answer.status == status).count();
     assert_eq!((with(201), with(403)), (2, 198));
     let denied = many.iter().find(|answer| answer.status == 403).unwrap();
@@ -101,9 +101,9 @@ async fn a_limit_holds_against_clients_that_do_not_wait() {
     });
     join_all(impatient).await;
     // However many of them were accepted: with two more that wait, the limit is reached.
-    start(&ada, "ada", "first").await;
-    start(&ada, "ada", "second").await;
-    assert_eq!(start(&ada, "ada", "third").await.status, 403);
+    start_in_turn(&ada, "ada", "first").await;
+    start_in_turn(&ada, "ada", "second").await;
+    assert_eq!(start_in_turn(&ada, "ada", "third").await.status, 403);
     assert!(records(&service.cluster().await.unwrap()).await.len() <= 3, "a lab and two kernels");
 }
 

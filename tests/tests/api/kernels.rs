@@ -34,6 +34,11 @@ pub(crate) async fn start(client: &Client, lab: &str, kernel: &str) -> Answer {
     client.send(client.request(Method::POST, &path(lab, kernel)).json(&body())).await.unwrap()
 }
 
+/// The same where many requests of the user wait for each other: whose turn does not come within ten seconds asks again.
+pub(crate) async fn start_in_turn(client: &Client, lab: &str, kernel: &str) -> Answer {
+    until_some(async || Some(start(client, lab, kernel).await).filter(|answer| answer.status != 503)).await
+}
+
 pub(crate) async fn stop(client: &Client, lab: &str, kernel: &str) -> Answer {
     client.send(client.request(Method::DELETE, &path(lab, kernel))).await.unwrap()
 }

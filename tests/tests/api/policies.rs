@@ -142,7 +142,11 @@ async fn a_candidate_is_compared_with_its_policy_and_changes_no_lab() {
     let places = different["places"].as_array().unwrap();
     assert!(places.iter().any(|place| place == "/image"), "{different:#}");
     assert_eq!(different["input"]["user"]["name"], "ada");
-    let metrics = service.probes().get("/metrics").await.unwrap().body;
     let counted = r#"wasmspawner_policy_comparisons_total{policy="stagehand",hook="build-pod.customize",kind="different"} 1"#;
-    assert!(metrics.contains(counted), "{metrics}");
+    // It is counted after it is told.
+    until_some(async || {
+        let metrics = service.probes().get("/metrics").await.unwrap().body;
+        metrics.contains(counted).then_some(())
+    })
+    .await;
 }

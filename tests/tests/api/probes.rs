@@ -1,6 +1,10 @@
 //! `/healthz`, `/readyz` and `/metrics` on their own address.
 
+use std::time::Duration;
+
+use serde_json::Value;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::some_within;
 
 use crate::BINARY;
 
@@ -19,13 +23,15 @@ async fn the_probes_answer_on_their_own_listener_only() {
 
 #[tokio::test]
 async fn the_metrics_count_spawns_requests_and_policy_calls() {
-    let service = Service::start(BINARY).await.unwrap();
+    // Each stage is long enough to be seen.
+    let slow = |config: &mut Value| config["embedded"]["simulated"]["ready"] = "2s".into();
+    let service = Service::start_with(BINARY, slow).await.unwrap();
     service.user("grace").unwrap().spawn_to_end("grace").await.unwrap();
     let failing = "fault.pull-failure";
     service.user(failing).unwrap().spawn_to_end(failing).await.unwrap();
     let metrics = service.probes().get("/metrics").await.unwrap();
     assert!(metrics.header("content-type").starts_with("application/openmetrics-text"));
-    for line in [
+    let lines = [
         r#"wasmspawner_spawns_total{outcome="complete"} 1"#,
         r#"wasmspawner_spawns_total{outcome="failed"} 1"#,
         r#"wasmspawner_labs{status="running"} 1"#,
@@ -36,8 +42,14 @@ async fn the_metrics_count_spawns_requests_and_policy_calls() {
         "wasmspawner_sse_readers 0",
         "wasmspawner_history_operations 2",
         "# EOF",
-    ] {
-        assert!(metrics.body.contains(line), "{line} is not in\n{}", metrics.body);
-    }
-    assert!(!metrics.body.contains("grace"), "a user's name is a label");
+    ];
+    // A moment after the last event of a stream nobody reads it any more.
+    let mut metrics = String::new();
+    let counted = some_within(Duration::from_mins(1), async || {
+        metrics = service.probes().get("/metrics").await.unwrap().body;
+        lines.iter().all(|line| metrics.contains(line)).then_some(())
+    })
+    .await;
+    assert!(counted.is_some(), "not all of {lines:#?} are in\n{metrics}");
+    assert!(!metrics.contains("grace"), "a user's name is a label");
 }

@@ -62,7 +62,7 @@ async fn all_that_a_user_has_shares_the_user_s_quota() {
     };
     let (mut service, ada) = kernels::with_lab("ada", quota).await;
     let names: Vec<String> = (0..40).map(|number| format!("k{number}")).collect();
-    let many = join_all(names.iter().map(|name| kernels::start(&ada, "ada", name))).await;
+    let many = join_all(names.iter().map(|name| kernels::start_in_turn(&ada, "ada", name))).await;
     assert!(many.iter().all(|answer| answer.status == 201), "{many:?}");
     let settled = join_all(
         names.iter().map(|name| kernels::until(&ada, "ada", name, |kernel| kernel["status"] != "starting")),

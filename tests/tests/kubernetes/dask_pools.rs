@@ -91,6 +91,7 @@ async fn pools_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     }
 
     let ada = service.user("ada").unwrap();
+    until(async || ada.lab("ada").await.unwrap().status == 404).await;
     ada.spawn_to_end("ada").await.unwrap();
     run(&ada, 2).await;
     stop(&service, "ada").await;

@@ -26,7 +26,8 @@ const POLICY: &str = include_str!("../../../deploy/admission-policy.yaml");
 const DEFINITION: &str = include_str!("../../../deploy/crds.yaml");
 pub(crate) const NODE: &str = "wasmspawner-test";
 
-/// Node and definition are there once in a cluster, so one test has them at a time.
+/// Node and definition are there once in a cluster, so one test has them at a time: this one sees to it among the tests of a
+/// process, and the test group `cluster` in `.config/nextest.toml` among processes.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// A cluster with a node, and in a namespace of its own an account with the permissions of the service.

@@ -9,15 +9,12 @@ async fn form(policies: &Policies) -> Result<PolicyName, CallError> {
 
 #[tokio::test]
 async fn each_call_has_the_limits_that_the_trial_had() {
-    for (act, kind) in
-        [("loop-after-trial", "deadline"), ("memory-after-trial", "memory"), ("panic-after-trial", "trap")]
-    {
-        let mut spec = hostile(act);
-        if kind == "memory" {
-            // To use all that it may have takes a while.
-            spec.limits.deadline_ms = 10_000;
-        }
-        let policies = load(vec![spec]).await;
+    for (act, deadline_ms, kind) in [
+        ("loop-after-trial", SHORT, "deadline"),
+        ("memory-after-trial", AMPLE, "memory"),
+        ("panic-after-trial", AMPLE, "trap"),
+    ] {
+        let policies = load(vec![within(deadline_ms, hostile(act))]).await;
         let error = failed(|| form(&policies)).await;
         assert_eq!((error.policy.as_str(), error.kind.name()), ("evil", kind));
         assert_eq!(error.kind.blame(), CallBlame::Policy);

@@ -1,11 +1,14 @@
 //! `on_failure: last-good`: where a policy fails, the version that was in use before answers.
 
+use std::path::{Path, PathBuf};
+
 use wasmspawner_core::config::DataSource;
+use wasmspawner_tests::compiled_policies::CompiledPolicies;
 
 use super::*;
 
 fn version(act: &str) -> PolicySpec {
-    PolicySpec { on_failure: OnFailure::LastGood, ..hostile(act) }
+    PolicySpec { on_failure: OnFailure::LastGood, ..within(AMPLE, hostile(act)) }
 }
 
 async fn answer(policies: &Policies) -> Result<Option<String>, CallErrorKind> {
@@ -13,10 +16,35 @@ async fn answer(policies: &Policies) -> Result<Option<String>, CallErrorKind> {
     answers.map(|answers| answers[0].customization.working_dir.clone()).map_err(|error| error.kind)
 }
 
-/// Which version is in use is recorded, so each test has a folder of its own.
-pub(crate) fn alone() -> (tempfile::TempDir, EngineOptions) {
-    let state = tempfile::tempdir().unwrap();
-    let options = EngineOptions { cache: Some(state.path().join("cache")), ..options() };
+/// A folder of a test's own, in which it is recorded which version is in use. The machine code of policies is that of all tests.
+pub(crate) struct State {
+    folder: tempfile::TempDir,
+    compiled: CompiledPolicies,
+}
+
+impl State {
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.path().join("cache")
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // Without it, others compile once more.
+        let _ = self.compiled.keep_of(&self.cache());
+    }
+}
+
+pub(crate) fn alone() -> (State, EngineOptions) {
+    let shared = options().cache.unwrap();
+    let state =
+        State { folder: tempfile::tempdir().unwrap(), compiled: CompiledPolicies::in_folder(&shared) };
+    state.compiled.lend_to(&state.cache()).unwrap();
+    let options = EngineOptions { cache: Some(state.cache()), ..options() };
     (state, options)
 }
 

@@ -9,7 +9,7 @@ use wasmspawner::wasm::{
 use wasmspawner_core::form::FormContext;
 use wasmspawner_tests::guests;
 
-use crate::{BINARY, hostile, load, options, refused, site, spec, uncached};
+use crate::{BINARY, SHORT, hostile, load, options, refused, site, spec, uncached, within};
 
 #[tokio::test]
 async fn a_file_that_is_not_a_policy_is_refused() {
@@ -97,8 +97,8 @@ async fn all_errors_of_a_policy_configuration_are_reported() {
     let fields: Vec<_> = problems.iter().map(|problem| problem.field.as_str()).collect();
     assert_eq!(fields, ["/sizes", "/imags"]);
     assert!(matches!(
-        refused(hostile("loop-at-load")).await,
-        LoadErrorKind::Trial(CallErrorKind::Deadline(_))
+        refused(within(SHORT, hostile("loop-at-load"))).await,
+        LoadErrorKind::Trial(CallErrorKind::Deadline(SHORT))
     ));
 }
 

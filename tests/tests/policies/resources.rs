@@ -35,8 +35,10 @@ async fn a_component_written_as_text_is_a_policy() {
 #[tokio::test]
 async fn what_happens_when_a_component_starts_counts_as_a_part_of_the_call() {
     let start = |core| kind_at_load(ComponentText { core, ..ComponentText::default() });
-    let kind = start("(func $start (loop (br 0))) (start $start)").await;
-    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Deadline(200))), "{kind}");
+    let endless = "(func $start (loop (br 0))) (start $start)";
+    let (spec, _folder) = ComponentText { core: endless, ..ComponentText::default() }.spec("evil");
+    let kind = refused(within(SHORT, spec)).await;
+    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Deadline(SHORT))), "{kind}");
     let kind = start("(func $start unreachable) (start $start)").await;
     assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
     let kind = start("(func $start (call $start)) (start $start)").await;
@@ -99,13 +101,13 @@ async fn calls_with_many_parts_leave_room_for_others() {
     let (good, _other_folder) = ComponentText::default().spec("good");
     // A policy takes at most half of the slots.
     let options = EngineOptions { slots: 8, ..options() };
-    let policies = Policies::load(vec![crowded, good], options).await.unwrap();
+    let policies = Policies::load(vec![within(SHORT, crowded), good], options).await.unwrap();
     let looping = User { name: "somebody".into(), ..User::default() };
     let (usage, subject) = (Usage::default(), Subject::default());
     let loops = || failed(|| policies.limits(&looping, usage, &subject));
     let spared = User { name: TRIAL_USER.into(), ..User::default() };
-    let (one, two, three, answers) =
-        tokio::join!(loops(), loops(), loops(), policies.limits(&spared, usage, &subject));
+    let ends = with_cpu(|| policies.limits(&spared, usage, &subject));
+    let (one, two, three, answers) = tokio::join!(loops(), loops(), loops(), ends);
     assert_eq!(answers.unwrap().len(), 2);
     for error in [one, two, three] {
         assert!(matches!(error.kind, CallErrorKind::Deadline(_)), "{error}");
@@ -130,7 +132,8 @@ async fn handles_of_the_host_are_limited() {
         limits: "(loop $more (drop (call $subscribe (i64.const 1000))) (br $more))",
         ..ComponentText::default()
     };
-    let kind = kind_at_load(floods).await;
+    let (spec, _folder) = floods.spec("evil");
+    let kind = refused(within(AMPLE, spec)).await;
     assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
 }
 
@@ -143,10 +146,8 @@ async fn handles_of_the_policy_itself_are_limited() {
         limits: "(loop $more (drop (call $new (i32.const 1))) (br $more))",
         ..ComponentText::default()
     };
-    let (mut spec, _folder) = floods.spec("evil");
-    // The handles are what ends it, and not the time.
-    spec.limits.deadline_ms = 10_000;
-    let kind = refused(spec).await;
+    let (spec, _folder) = floods.spec("evil");
+    let kind = refused(within(AMPLE, spec)).await;
     assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
 }
 

@@ -11,7 +11,6 @@ use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use wasmspawner::wasm::DataReport;
 use wasmspawner_core::config::{DataSource, DocumentConfig};
-use wasmspawner_tests::waiting::some_within;
 
 use super::*;
 
@@ -133,13 +132,13 @@ async fn what_was_read_with_one_token_is_not_for_another() {
     assert!(error.contains("the status 401"), "{error}");
 }
 
-/// Waits until what is known of the policy's data is as wanted, for half a minute at most.
+/// Waits until what is known of the policy's data is as wanted.
 async fn until(policies: &Policies, wanted: impl Fn(&DataReport) -> bool) -> DataReport {
     let look = async || {
         let data = policies.loaded()[0].data[0].clone();
         wanted(&data).then_some(data)
     };
-    some_within(Duration::from_secs(30), look).await.unwrap()
+    until_some(look).await
 }
 
 #[tokio::test]

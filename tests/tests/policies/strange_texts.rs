@@ -24,7 +24,7 @@ async fn what_a_policy_says_of_itself_is_readable() {
 #[tokio::test]
 async fn errors_are_readable_wherever_they_come_from() {
     for act in ["strange-panic", "strange-denied", "strange-form", "unusable-form"] {
-        let policies = load(vec![hostile(act)]).await;
+        let policies = load(vec![within(AMPLE, hostile(act))]).await;
         let form = policies.render_form(&FormContext::default()).await.map(drop);
         let error = match form {
             Err(error) => error,
@@ -51,8 +51,13 @@ async fn errors_are_readable_wherever_they_come_from() {
 
 #[tokio::test]
 async fn there_are_not_more_errors_than_people_read() {
-    let CallErrorKind::Invalid(fields) = commit("strange-errors").await.kind else { panic!("invalid") };
-    let LoadErrorKind::Config(problems) = refused(hostile("strange-config")).await else { panic!("config") };
+    let CallErrorKind::Invalid(fields) = commit_by(within(AMPLE, hostile("strange-errors"))).await.kind
+    else {
+        panic!("invalid")
+    };
+    let LoadErrorKind::Config(problems) = refused(within(AMPLE, hostile("strange-config"))).await else {
+        panic!("config")
+    };
     for errors in [fields, problems] {
         assert_eq!(errors.len(), 100);
         for error in errors {

@@ -128,7 +128,7 @@ mod tests {
         fn wait_for(&self, text: &str) {
             let state = self.0.0.lock().unwrap();
             let seen = |state: &mut State| !String::from_utf8_lossy(&state.1).contains(text);
-            let bound = std::time::Duration::from_secs(10);
+            let bound = std::time::Duration::from_mins(1);
             let (_state, timeout) = self.0.1.wait_timeout_while(state, bound, seen).unwrap();
             assert!(!timeout.timed_out(), "never wrote {text:?}");
         }

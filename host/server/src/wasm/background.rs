@@ -120,6 +120,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::thread;
 
+    use tokio::sync::Notify;
     use tokio::task::yield_now;
 
     use super::*;
@@ -167,13 +168,17 @@ mod tests {
     #[tokio::test]
     async fn a_long_call_that_is_given_up_is_known_as_one() {
         let (background, pace) = (Background::new().unwrap(), Pace::default());
-        let given_up = in_slices(async {
+        let computed = Arc::new(Notify::new());
+        let told = Arc::clone(&computed);
+        let given_up = in_slices(async move {
             compute(1).await;
+            told.notify_one();
             pending::<()>().await;
         });
-        assert!(
-            tokio::time::timeout(Duration::from_millis(50), background.call(given_up, &pace)).await.is_err()
-        );
+        tokio::select! {
+            _ = background.call(given_up, &pace) => panic!("it never ends"),
+            () = computed.notified() => {}
+        }
         assert_eq!(in_background(&background.call(in_slices(compute(1)), &pace).await), [true]);
     }
 

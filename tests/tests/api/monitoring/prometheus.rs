@@ -105,7 +105,7 @@ async fn a_prometheus_fills_every_panel_of_the_dashboard() {
             waiting = still;
         }
     };
-    let filled = tokio::time::timeout(std::time::Duration::from_mins(2), everything).await.is_ok();
+    let filled = tokio::time::timeout(std::time::Duration::from_mins(5), everything).await.is_ok();
     let empty: Vec<_> =
         waiting.iter().map(|Query { of, expression }| format!("{of}: {expression}")).collect();
     assert!(filled, "these panels have no data:\n{}", empty.join("\n"));

@@ -41,10 +41,11 @@ impl<'a> LabIn<'a> {
         self.client.lab(&self.path).await.unwrap().json().unwrap()
     }
 
-    /// Waits until the lab has ended by itself. Returns what its user was told.
+    /// Waits until the lab has ended by itself, and can be started again. Returns what its user was told.
     async fn ended(&self) -> String {
         let events = self.client.next_operation(&self.path, &self.events).await.unwrap();
         gone(&self.shop.site.spawns(), &self.shop.record_of(self.name, "deployment", self.name)).await;
+        until(async || self.client.lab(&self.path).await.unwrap().status == 404).await;
         events.into_iter().map(|event| event.data).collect::<Vec<_>>().join("\n")
     }
 
