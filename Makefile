@@ -9,22 +9,24 @@ TARGET = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); i
 # The other JupyterHub that the spawner is for.
 comma = ,
 HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
-
-# Tests wait for services more than they compute.
-RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
+# What runs the Rust tests (.config/nextest.toml).
+NEXTEST = $(shell $(PYTHON) tests/suites/prepare.py nextest | tail -n 1)
 
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME POLICY
 
 .DEFAULT_GOAL := help
-.PHONY: languages help run serve cluster image test unit e2e chart node profiles signatures soak policy-soak fuzz mutants control-plane bench scale lint fmt clean environments workloads
+.PHONY: help run serve cluster test check build format rules lint units black-box sdk-python e2e hub5 chart image node languages profiles signatures soak policy-soak environments workloads fuzz mutants control-plane bench scale environment fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
 	@echo
 	@echo 'Variables: HUB_PORT=8000  HUB_PASSWORD=(random)  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  POLICY=(a folder)  PYTHON=python3'
 
-# The policies of this repository, as cargo names them.
-POLICIES := -p policy-default -p policy-deny-group -p policy-rubin -p policy-sizes-by-group
+# The components of the tests, built once for all of them.
+GUESTS := --profile guest --target wasm32-wasip2 -p 'policy-*' -p guest-hostile -p guest-stagehand -p guest-wrong-type -p guest-foreign-import
+# Tests that need no service: of the libraries, of the core, and the rules.
+UNITS := kind(lib) | kind(bin) | package(wasmspawner-core) | package(wasmspawner-tidy)
+export WASMSPAWNER_TEST_COMPONENTS := $(TARGET)/wasm32-wasip2/guest
 
 run: ## JupyterHub, the service and its one-machine cluster; Ctrl-C ends all
 	@exec $(PYTHON) deploy/local/run.py run
@@ -35,40 +37,62 @@ serve: ## the service and its one-machine cluster alone
 cluster: ## a Kubernetes with one real node, to try things on; needs root; Ctrl-C ends and removes it
 	@exec $(PYTHON) tests/node/run.py cluster
 
-test: unit e2e chart ## all tests, except those on a real node
+test: ## all tests, except those that have a command of their own below; tests/suites/suites.toml has their order and budgets
+	@exec $(PYTHON) tests/suites/run.py test
 
-unit: ## tests of the Rust packages and of sdk/python
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
+check: ## after an edit: format, lints and unit tests of one package, such as `make check CRATE=wasmspawner-core`; seconds
+	@test -n "$(CRATE)" || { echo 'error: CRATE is not set; give the name of a package: make check CRATE=wasmspawner-core'; exit 2; }
+	$(CARGO) fmt --check -p $(CRATE)
+	$(CARGO) clippy --locked -p $(CRATE) --lib --bins --tests -- -D warnings
+	$(NEXTEST) nextest run --locked -p $(CRATE) --lib --bins --no-tests=pass
+
+build: guests ## the service and all tests
 	$(CARGO) test --locked --workspace --no-run
-	$(PYTHON) tests/control-plane/run.py with env RUST_TEST_THREADS=$(RUST_TEST_THREADS) $(CARGO) test --locked --workspace
-	cd sdk/python && $(VENV)/python -m pytest -q
+	$(CARGO) build --locked --workspace --bin wasmspawner --example profile_answers
 
-e2e: ## real JupyterHub, JupyterLab and browser against the service
-	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
-	$(VENV)/python -m pytest -q tests/e2e
-	$(HUB5_VENV)/python -m pytest -q tests/e2e/test_hub.py
+guests: ## the policies, and the components that only tests use
+	$(CARGO) build --locked $(GUESTS)
 
-chart: ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOLDEN=1 writes its schema anew)
+rules: ## rules of the repository that no compiler knows, and the runner of the suites
+	$(CARGO) test --locked -p wasmspawner-tidy
+	$(VENV)/python -m pytest -q tests/suites
+
+units: ## tests of the Rust packages themselves: seconds, once they are built
+	$(NEXTEST) nextest run --locked --workspace -E '$(UNITS)'
+	$(CARGO) test --locked --workspace --doc
+
+black-box: guests ## the service as a process, real policies, a real Kubernetes API server
+	$(PYTHON) tests/control-plane/run.py with $(NEXTEST) nextest run --locked --workspace -E 'not ($(UNITS))'
+	@echo "==> The times of the tests are in $(CURDIR)/target/nextest/default/junit.xml"
+
+sdk-python: ## tests of the package for JupyterHub and labs
+	cd sdk/python && $(VENV)/python -m pytest -q -n 2
+
+e2e: guests ## real JupyterHub, JupyterLab and browser against the service
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
-	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q tests/chart
+	$(VENV)/python -m pytest -q -rs -n 2 --dist loadfile tests/e2e
+
+hub5: guests ## the spawner class in the other JupyterHub
+	$(CARGO) build --locked --workspace --bin wasmspawner
+	$(HUB5_VENV)/python -m pytest -q -rs tests/e2e/test_hub.py
+
+chart: guests ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOLDEN=1 writes its schema anew)
+	$(CARGO) build --locked --workspace --bin wasmspawner
+	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q -rs tests/chart
 
 image: ## the container images of the service and its policies, as OCI layouts; needs umoci and no container engine
 	@$(PYTHON) deploy/image/build.py
 
-node: image ## the chart and labs on a real node: containerd, kubelet, real images; skipped without root
+node: image guests ## the chart and labs on a real node: containerd, kubelet, real images; skipped without root
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(VENV)/python -m pytest -q tests/node
 
 languages: ## policies in Python and JavaScript: their SDKs, the policies of plugins, new projects; installs the compilers of both
 	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(PYTHON) tests/languages/run.py test $(TARGET)/debug/wasmspawner
 
-profiles: ## the default policy against KubeSpawner itself, on 240 generated profile lists; a minute (PROFILE_LISTS=240); PROFILE_SEED=N makes other lists
+profiles: guests ## the default policy against KubeSpawner itself, on 240 generated profile lists; a minute (PROFILE_LISTS=240); PROFILE_SEED=N makes other lists
 	$(CARGO) build --locked --workspace --bin wasmspawner --example profile_answers
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(PYTHON) tests/profiles/run.py test $(TARGET)/debug/wasmspawner $(TARGET)/wasm32-wasip2/guest/policy_default.wasm
 
 signatures: ## policies that cosign itself has signed; builds it the first time, which takes five minutes
@@ -81,12 +105,10 @@ soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEE
 policy-soak: ## a million calls of policies that are replaced every second (POLICY_CALLS=1000000); a minute, with figures
 	POLICY_CALLS=$${POLICY_CALLS:-1000000} $(CARGO) test --locked --release --workspace --test policy_soak -- --nocapture
 
-environments: ## labs in two clusters of which one is away for a minute, a deletion that is stuck, and what a pool saves; six minutes, with figures
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
+environments: guests ## labs in two clusters of which one is away for a minute, a deletion that is stuck, and what a pool saves; six minutes, with figures
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace --test kubernetes -- --ignored --nocapture measured
 
-workloads: ## labs put into workloads and taken out in 500 random orders, with all that owners do meanwhile (WORKLOAD_SCHEDULES=500); SEED=N repeats one that failed
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
+workloads: guests ## labs put into workloads and taken out in 500 random orders, with all that owners do meanwhile (WORKLOAD_SCHEDULES=500); SEED=N repeats one that failed
 	WORKLOAD_SCHEDULES=$${WORKLOAD_SCHEDULES:-500} $(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace --test kubernetes -- --nocapture interleavings
 
 fuzz: ## feeds every parser of foreign input with what nobody thought of, a minute each (SECONDS=60)
@@ -114,8 +136,7 @@ bench: ## what things cost: policy calls in three languages, loads of policies a
 	$(VENV)/python tests/bench/kernel_start.py
 	$(VENV)/python tests/bench/dask_pool.py
 
-scale: ## a thousand spawns and stops at once, a hundred thousand labs; against references, on a real control plane
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
+scale: guests ## a thousand spawns and stops at once, a hundred thousand labs; against references, on a real control plane
 	$(CARGO) bench --locked --workspace --bench scale --no-run
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) bench --locked --workspace --bench scale
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python tests/bench/hub_load.py \
@@ -124,13 +145,15 @@ scale: ## a thousand spawns and stops at once, a hundred thousand labs; against 
 environment: ## prints the folder with the programs of the tests' virtual environment
 	@echo $(VENV)
 
-lint: ## formats and lints; warnings are errors
+format: ## formats, and lints of Python
 	$(CARGO) fmt --all --check
+	$(VENV)/ruff check sdk/python sdk/python-policy plugins/python deploy tests
+	$(VENV)/ruff format --check sdk/python sdk/python-policy plugins/python deploy tests
+
+lint: ## lints and documentation of Rust; warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets --features wasmspawner-fuzz/engine -- -D warnings
 	$(CARGO) clippy --locked -p wasmspawner --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps
-	$(VENV)/ruff check sdk/python sdk/python-policy plugins/python deploy tests
-	$(VENV)/ruff format --check sdk/python sdk/python-policy plugins/python deploy tests
 
 fmt: ## formats everything
 	$(CARGO) fmt --all

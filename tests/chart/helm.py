@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "deploy/local"))
+sys.path[:0] = [str(HERE.parents[1] / "deploy/local"), str(HERE.parent)]
 
 import toolchain  # noqa: E402
 

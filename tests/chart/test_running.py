@@ -11,6 +11,8 @@ import yaml
 from chart import MINIMAL, NAME, merged
 from cluster import DEFINITION, DEFINITIONS, Cluster
 
+import compiled_policies
+
 TOKENS = {"ada": ["exec:notebook"], "root": ["admin:notebook"]}
 
 
@@ -35,6 +37,7 @@ class Running:
         config["telemetry"] = {"format": "json"}
         file = self.folder / "wasmspawner.yaml"
         file.write_text(yaml.safe_dump(config))
+        compiled_policies.lend(self.folder / "state")
         with open(self.log, "w") as log:
             self.process = subprocess.Popen([service.program(), "serve", "--config", file], stdout=log, stderr=log)
         try:
@@ -42,6 +45,7 @@ class Running:
         except BaseException:
             self.process.kill()
             raise
+        compiled_policies.keep(self.folder / "state")
         return self
 
     def __exit__(self, *_):

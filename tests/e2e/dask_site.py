@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 from kernel_site import USER, KernelSite
 
+import compiled_policies
 import stack
 import toolchain
 
@@ -49,7 +50,7 @@ class DaskSite(KernelSite):
 
     def start_service(self) -> None:
         """Start the service, and wait until it is ready."""
-        self.service = stack.start_service(self.lone.settings)
+        self.service = compiled_policies.start_service(self.lone.settings)
 
     def kill_service(self) -> None:
         """Kill the service, which cannot do anything about that."""

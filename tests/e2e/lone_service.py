@@ -9,6 +9,7 @@ import cluster_api
 import requests
 from world import eventually, free_port
 
+import compiled_policies
 import stack
 import toolchain
 
@@ -32,7 +33,7 @@ class LoneService:
     @contextmanager
     def running(self):
         """The time in which it runs; yields its process."""
-        process = stack.start_service(self.settings)
+        process = compiled_policies.start_service(self.settings)
         try:
             yield process
         finally:

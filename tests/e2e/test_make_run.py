@@ -11,6 +11,7 @@ import pytest
 import requests
 from world import ROOT, Visitor, eventually, free_port
 
+import compiled_policies
 import stack
 import toolchain
 
@@ -19,6 +20,7 @@ class Run:
     """A separate `make run` for one test."""
 
     def __init__(self, state, *target, **environment):
+        compiled_policies.lend(state)
         self.ports = {"HUB_PORT": str(free_port()), "SPAWNER_PORT": str(free_port())}
         self.output = state.with_suffix(".log")
         with open(self.output, "w") as output:
@@ -88,7 +90,7 @@ def test_make_run_can_be_used_interrupted_and_repeated(tmp_path):
         labs = requests.get(
             f"http://127.0.0.1:{run.ports['SPAWNER_PORT']}/spawner/v1/labs",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=10,
+            timeout=30,
         )
         assert labs.json() == ["ada"]
     finally:
@@ -150,7 +152,7 @@ def test_a_policy_of_one_s_own_is_in_the_spawn_form(tmp_path):
 def test_a_policy_that_is_not_there_is_told_before_anything_slow_begins(tmp_path, make, told):
     make(tmp_path / "mine")
     run = Run(tmp_path / "state", "run", POLICY=str(tmp_path / "mine"))
-    assert run.child.wait(30) != 0
+    assert run.child.wait(60) != 0
     assert told in run.text(), run.text()
 
 
@@ -193,14 +195,14 @@ def test_make_serve_answers_the_curl_session_of_the_readme(tmp_path):
 )
 def test_a_wrong_setting_is_refused_at_once(tmp_path, setting, expected):
     run = Run(tmp_path / "state", "run", **setting)
-    assert run.child.wait(20) != 0
+    assert run.child.wait(60) != 0
     assert expected in run.text()
 
 
 def test_the_error_about_a_port_in_use_names_it(tmp_path, world):
     port = str(world.settings.hub_port)
     run = Run(tmp_path / "state", "run", HUB_PORT=port)
-    assert run.child.wait(20) != 0
+    assert run.child.wait(60) != 0
     assert f"port {port} is in use; choose another with `make run HUB_PORT=...`" in run.text()
 
 

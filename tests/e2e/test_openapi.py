@@ -10,6 +10,7 @@ import pytest
 import requests
 from world import eventually, free_port
 
+import compiled_policies
 import stack
 import toolchain
 
@@ -57,7 +58,7 @@ EXPECTED = {
 
 def operations(settings):
     """All operations of the description, such as `GET /labs`."""
-    paths = requests.get(f"{settings.api_url}/openapi.json", timeout=10).json()["paths"]
+    paths = requests.get(f"{settings.api_url}/openapi.json", timeout=30).json()["paths"]
     return {f"{method.upper()} {path}" for path, item in paths.items() for method in item if method != "parameters"}
 
 
@@ -72,7 +73,7 @@ def service(tmp_path_factory):
         runtime="simulated",
         hub=False,  # there is none here that the service could call
     )
-    process = stack.start_service(settings)
+    process = compiled_policies.start_service(settings)
     yield settings
     process.stop(30)
 
@@ -83,7 +84,7 @@ def start_labs(settings):
 
     def spawned(lab):
         url = f"{settings.api_url}/labs/{lab}/spawn"
-        answer = requests.post(url, json={}, headers=headers, timeout=10, allow_redirects=False)
+        answer = requests.post(url, json={}, headers=headers, timeout=30, allow_redirects=False)
         return answer.status_code == 303 or "lab_exists" in answer.text
 
     for lab in LABS:

@@ -17,8 +17,9 @@ import cluster_api
 import requests
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "deploy/local"))
+sys.path[:0] = [str(ROOT / "deploy/local"), str(ROOT / "tests")]
 
+import compiled_policies  # noqa: E402
 import stack  # noqa: E402
 import toolchain  # noqa: E402
 
@@ -42,7 +43,7 @@ SUSPENDED_USER = "mallory"
 COURSE = "course"
 
 
-def eventually(condition, seconds=30.0, what="the condition"):
+def eventually(condition, seconds=60.0, what="the condition"):
     """The condition's first true value. Fails after `seconds`."""
     give_up = time.monotonic() + seconds
     while not (value := condition()):
@@ -121,7 +122,7 @@ class World:
             self.close()
 
     def start_service(self):
-        self.service = stack.start_service(self.settings)
+        self.service = compiled_policies.start_service(self.settings)
 
     def start_hub(self):
         os.environ.update(BASE_CONFIG=str(toolchain.LOCAL / "jupyterhub_config.py"), E2E_TOKEN=self.hub_token)
@@ -196,7 +197,7 @@ class World:
         """The lab as the service reports it; None if there is none."""
         path = f"/labs/{quote(user, safe='')}" + (f"/servers/{quote(server, safe='')}" if server else "")
         headers = {"Authorization": f"Bearer {stack.token(self.settings, '--admin')}"}
-        answer = requests.get(self.settings.api_url + path, headers=headers, timeout=10)
+        answer = requests.get(self.settings.api_url + path, headers=headers, timeout=30)
         if answer.status_code == 404:
             return None
         answer.raise_for_status()
@@ -217,7 +218,7 @@ class World:
         """`/api/status` of the real lab, through the Hub's proxy; None if it does not answer."""
         path = f"/user/{quote(user, safe='@')}/" + (f"{server}/" if server else "")
         answer = requests.get(
-            f"{self.url}{path}api/status", headers={"Authorization": f"token {self.hub_token}"}, timeout=10
+            f"{self.url}{path}api/status", headers={"Authorization": f"token {self.hub_token}"}, timeout=30
         )
         return answer.json() if answer.ok and "kernels" in answer.text else None
 

@@ -24,7 +24,7 @@ impl Text {
 
 /// All text files, sorted, without built or installed files and those of git.
 pub(crate) fn texts() -> Vec<Text> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let mut found = Vec::new();
     walk(&root, &root, &mut found);
     found.sort_by(|a, b| a.path.cmp(&b.path));

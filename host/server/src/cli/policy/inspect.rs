@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::loaded::PolicyFile;
+use super::loaded::{PolicyFile, compiled_policies};
 use crate::cli::labs::print_json;
 use crate::cli::plain::plain;
 use crate::wasm::{EngineOptions, inspect};
@@ -27,7 +27,8 @@ pub(super) struct InspectArgs {
 impl InspectArgs {
     pub(super) async fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         let spec = self.policy.spec(Value::Null);
-        let found = inspect(spec, EngineOptions::default()).await?;
+        let options = EngineOptions { cache: compiled_policies(), ..EngineOptions::default() };
+        let found = inspect(spec, options).await?;
         if self.schema {
             writeln!(out, "{}", found.config_schema)?;
             return Ok(ExitCode::SUCCESS);

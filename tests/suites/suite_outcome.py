@@ -1,0 +1,93 @@
+"""What a suite has done: its exit code, its time, and what its output says about tests."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as xml
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from plans import Plans, Suite
+
+# What nextest, cargo test and pytest print at their ends.
+PASSED = re.compile(
+    r"^ *Summary \[.*\] *\d+ tests? run: (\d+) passed|^test result: ok\. (\d+) passed|^[= ]*(\d+) passed.* in [\d.]+s"
+)
+JUNIT = re.compile(r"^==> The times of the tests are in (.+)$")
+
+
+@dataclass
+class Outcome:
+    """A suite that has ended."""
+
+    suite: Suite
+    log: Path
+    seconds: float
+    code: int
+
+    def line(self) -> str:
+        """One line, as soon as it has ended."""
+        word = "failed" if self.code else "ok"
+        return f"{word}: {self.suite.name}, {self.seconds:.0f} s, {self.passed()} tests"
+
+    def passed(self) -> int:
+        """The number of tests that passed."""
+        found = (PASSED.match(line) for line in self.lines)
+        return sum(int(next(filter(None, match.groups()))) for match in found if match)
+
+    def last_lines(self, count: int) -> str:
+        """The end of the output."""
+        return "\n".join(self.lines[-count:])
+
+    def skipped(self) -> set[str]:
+        """The lines that say what was skipped, and why."""
+        said = [text.strip() for text in [*self.lines, *self.programs_said] if text.strip().startswith("skipped: ")]
+        return set(said)
+
+    def rows(self) -> Iterator[str]:
+        """The suite in the table of times, and the programs of its tests."""
+        yield f"{self.seconds:8.0f} {self.suite.budget:8d} {self.passed():7d}  {self.suite.name}"
+        for program, seconds in self.programs.items():
+            yield f"{seconds:8.0f} {self.budget_of(program):8d} {'':7}      {program}"
+
+    def warnings(self) -> Iterator[str]:
+        """What took longer than its budget."""
+        taken = {self.suite.name: (self.seconds, self.suite.budget)}
+        taken |= {program: (seconds, self.budget_of(program)) for program, seconds in self.programs.items()}
+        for name, (seconds, budget) in taken.items():
+            if seconds > budget:
+                yield f"warning: {name} took {seconds:.0f} s; its budget in tests/suites/suites.toml is {budget} s"
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The output."""
+        return self.log.read_text(errors="replace").splitlines()
+
+    @cached_property
+    def report(self) -> list[xml.Element]:
+        """The programs in nextest's report, if the output names one."""
+        files = [match[1] for match in map(JUNIT.match, self.lines) if match]
+        return [program for file in files for program in xml.parse(file).getroot().iter("testsuite")]
+
+    @cached_property
+    def programs(self) -> Counter[str]:
+        """The seconds of all tests of each program, the longest first. Tests run beside each other."""
+        seconds: Counter[str] = Counter()
+        for program in self.report:
+            seconds[program.get("name", "")] += sum(float(test.get("time", 0)) for test in program.iter("testcase"))
+        return Counter(dict(seconds.most_common()))
+
+    @property
+    def programs_said(self) -> Iterator[str]:
+        """The lines that tests have printed."""
+        for program in self.report:
+            for output in program.iter("system-out"):
+                yield from (output.text or "").splitlines()
+
+    def budget_of(self, program: str) -> int:
+        """The budget of a program of tests; that of small ones stands for all that are not listed."""
+        budgets = Plans.read().programs
+        return budgets.get(program, budgets["others"])
