@@ -74,7 +74,7 @@ e2e: guests ## real JupyterHub, JupyterLab and browser against the service
 
 hub5: guests ## the spawner class in the other JupyterHub
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(HUB5_VENV)/python -m pytest -q -rs tests/e2e/test_hub.py
+	$(HUB5_VENV)/python -m pytest -q -rs tests/e2e/test_hub.py tests/e2e/adversaries
 
 chart: guests ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOLDEN=1 writes its schema anew)
 	$(CARGO) build --locked --workspace --bin wasmspawner

@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import shutil
-import signal
 import socket
 import sys
 from types import SimpleNamespace
@@ -49,10 +48,9 @@ async def until(condition, bound=BOUND):
 
 
 def kill(process):
-    """Kill a process and those that it has started, as the end of a container does."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+    """Kill a pod's process. That of a worker takes its child along, which ends when its parent is gone."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
 
 
 class Pool:
@@ -114,15 +112,14 @@ class Pool:
         self.tasks.append(asyncio.create_task(self.end_with_scheduler()))
 
     async def run(self, role, address, **variables):
-        # Nobody else needs the many threads that numerical libraries would start. Dask's scratch space is the pool's own.
+        # Nobody else needs the many threads that numerical libraries would start. Dask's scratch space is in the pool's
+        # folder, which pytest removes.
         env = {**os.environ, **self.body["env"], "POD_IP": address, "OMP_NUM_THREADS": "1", **variables}
         env.update(TMPDIR=str(self.folder), PYTHONPATH=str(self.folder / "image"))
         name = variables.get("WASMSPAWNER_DASK_WORKER", role)
         command = (sys.executable, "-I", str(self.folder / "dask_pod.py"), role)
         with open(self.folder / f"{name}.log", "wb") as log:  # noqa: ASYNC230 - a local file
-            process = await asyncio.create_subprocess_exec(
-                *command, env=env, stdout=log, stderr=log, start_new_session=True
-            )
+            process = await asyncio.create_subprocess_exec(*command, env=env, stdout=log, stderr=log)
         if self.killed:  # while it was being started
             kill(process)
         return process
