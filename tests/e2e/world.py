@@ -41,6 +41,7 @@ HTTPServer((sys.argv[1], int(sys.argv[2])), Echo).serve_forever()
 """
 SUSPENDED_USER = "mallory"
 COURSE = "course"
+STAFF = "staff"  # the group whose members administer labs
 
 
 def eventually(condition, seconds=60.0, what="the condition"):
@@ -80,6 +81,7 @@ def adapt(config):
         }
     }
     config["hub"]["forgotten"] = {"min_age": "1s"}
+    config["auth"]["jupyterhub"]["groups"] = {STAFF: ["admin:notebook"]}
     # A claim for each server, which is deleted with it.
     config["kubernetes"] = {"namespaces": "retain"}
     claim = {"name": "{pvc_name}", "create": {"storage": "1Gi", "on_server_deletion": "delete"}}

@@ -31,7 +31,9 @@ pub struct JupyterHubAuth {
     /// (`servers!user=<caller>`) gives `exec:notebook` at most. A Hub scope with any other limit gives nothing.
     #[serde(default = "default_scopes")]
     pub scopes: BTreeMap<String, ScopeSet>,
-    /// Additional scopes by the user's groups at the Hub.
+    /// Additional scopes by the user's groups at the Hub, for tokens that may do all that their user may: those that
+    /// users make at the Hub without choosing scopes. The token of a server, a token with chosen scopes, and one that
+    /// a server got when the user opened it, get nothing by a group.
     #[serde(default)]
     pub groups: BTreeMap<String, ScopeSet>,
     /// Additional scopes by the name of a Hub service. The Hub itself calls as such a service.
@@ -71,6 +73,7 @@ impl JupyterHubAuth {
             let mine = limit.is_none_or(|limit| limit == own);
             self.scopes.get(name).filter(|_| mine).into_iter().flatten().copied().filter(useful)
         });
+        let groups = if is_unrestricted(user, hub_scopes) { groups } else { &[] };
         let by_group = groups.iter().filter_map(|group| self.groups.get(group)).flatten().copied();
         by_scope.chain(by_group).collect()
     }
@@ -81,6 +84,17 @@ impl JupyterHubAuth {
         let named = self.services.get(service).into_iter().flatten();
         unlimited.chain(named).copied().filter(|scope| *scope != Scope::ExecNotebook).collect()
     }
+}
+
+/// True if the token may do all that its user may. The Hub tells a user's groups to every token of the user, also to the
+/// one that another user's server gets when the user opens it, so the groups say nothing about the token. A token that
+/// may make tokens of the user can make one without any restriction (JupyterHub, "Scopes", `tokens`); no other can.
+fn is_unrestricted(user: &Username, hub_scopes: &[String]) -> bool {
+    let all = |name: &str| {
+        let own = format!("{name}!user={user}");
+        hub_scopes.iter().any(|scope| *scope == name || *scope == own)
+    };
+    all("tokens") && all("servers")
 }
 
 fn default_cache() -> SignedDuration {
@@ -115,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_of_a_user_come_from_hub_scopes_and_groups() {
+    fn scopes_of_a_user_come_from_hub_scopes_and_from_groups_if_the_token_is_unrestricted() {
         let auth = auth("groups: {staff: ['admin:notebook']}\n");
         let ada = Username::parse("ada").unwrap();
         for (hub_scopes, groups, expected) in [
@@ -124,7 +138,19 @@ mod tests {
             (vec!["admin:servers!user=ada"], vec![], scopes(&[])),
             (vec!["users:activity!user=ada", "access:servers!server=ada/"], vec![], scopes(&[])),
             (vec!["admin:servers", "servers"], vec![], scopes(&[Scope::ExecNotebook, Scope::AdminNotebook])),
-            (vec![], vec!["staff", "other"], scopes(&[Scope::AdminNotebook])),
+            // A token of a user that Hubs 5 and 6 made without chosen scopes, in part.
+            (
+                vec!["access:servers!user=ada", "servers!user=ada", "tokens!user=ada"],
+                vec!["staff", "other"],
+                scopes(&[Scope::ExecNotebook, Scope::AdminNotebook]),
+            ),
+            (vec!["servers", "tokens"], vec!["staff"], scopes(&[Scope::ExecNotebook, Scope::AdminNotebook])),
+            // Those of others, of servers, and with chosen scopes.
+            (vec![], vec!["staff"], scopes(&[])),
+            (vec!["tokens!user=bob", "servers!user=bob"], vec!["staff"], scopes(&[])),
+            (vec!["access:servers!server=ada/", "users:activity!user=ada"], vec!["staff"], scopes(&[])),
+            (vec!["servers!user=ada", "read:tokens!user=ada"], vec!["staff"], scopes(&[Scope::ExecNotebook])),
+            (vec!["tokens!user=ada", "servers!server=ada/"], vec!["staff"], scopes(&[])),
         ] {
             let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
             let actual = auth.user_scopes(&ada, &owned(&hub_scopes), &owned(&groups));
