@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { HOOKS, hooksOf, infoOf } from './policy.js';
+import { HOOKS, hooksOf, infoOf, strangersOf } from './policy.js';
 
 /** Why there is no component, and what to do about it. */
 export class BuildError extends Error {}
@@ -52,6 +52,8 @@ function entry(source, hooks, info) {
 
 function hooksAndName(policy, source) {
   if (typeof policy !== 'function') throw new BuildError(`${source}: write \`export default class .. extends Policy\``);
+  const strangers = strangersOf(policy);
+  if (strangers.length > 0) throw new BuildError(`${source}: ${strangers.join('\n')}`);
   const hooks = hooksOf(policy);
   if (hooks.length === 0) {
     const known = Object.keys(HOOKS).join(', ');

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { Policy } from 'wasmspawner-policy';
 
 import { build, world } from '../src/build.js';
-import { infoOf } from '../src/policy.js';
+import { infoOf, strangersOf } from '../src/policy.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'policy-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -30,12 +30,37 @@ test('name and description come from the class or from package.json', () => {
   assert.equal(infoOf(SizesByGroup, { name: 'sizes', version: '2.0.0' }).name, 'sizes');
 });
 
+const withMethod = (name) =>
+  `import { Policy } from 'wasmspawner-policy'; export default class Mine extends Policy { quota() {} ${name}() {} }`;
+
+test('methods of its own and constants are no hooks', () => {
+  class Base extends Policy {
+    static version = '1.0.0';
+    #size = 1;
+    _sizes() {
+      return [this.#size];
+    }
+    quota() {
+      return { labs: this._sizes().length };
+    }
+  }
+  class Derived extends Base {
+    prepull() {
+      return [];
+    }
+  }
+  assert.deepEqual(strangersOf(Derived), []);
+});
+
 test('what is no policy is told', async () => {
   await assert.rejects(build(folder, join(folder, 'out.wasm')), /has no policy; write it in policy.ts or policy.js/);
   for (const [source, message] of [
     ['export const x = 1;', /No matching export/],
     ['export default 1;', /write `export default class \.\. extends Policy`/],
     ["import { Policy } from 'wasmspawner-policy'; export default class Empty extends Policy {}", /Empty decides nothing/],
+    [withMethod('authorise'), /Mine\.authorise is no hook.*is `authorize` meant\?/],
+    [withMethod('build_pods'), /is `buildPod` meant\?/],
+    [withMethod('sizeOf'), /Mine\.sizeOf is no hook, so it is never called\. The names/],
   ]) {
     writeFileSync(join(folder, 'policy.js'), source);
     await assert.rejects(build(folder, join(folder, 'out.wasm')), message);

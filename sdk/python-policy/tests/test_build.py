@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import pytest
-from wasmspawner_policy import Policy
+from wasmspawner_policy import Policy, Quota, Usage, User
 from wasmspawner_policy.build import BuildError, build, world
 from wasmspawner_policy.command import main
-from wasmspawner_policy.policy import info
+from wasmspawner_policy.images import WantedImage
+from wasmspawner_policy.policy import info, strangers
 
 QUOTA = """
 from wasmspawner_policy import Policy, Quota, Usage, User
@@ -41,6 +42,9 @@ def test_name_and_description_come_from_the_class() -> None:
         ("x = 1", r"must have exactly one class derived from Policy; it has none"),
         (QUOTA + "\nclass Other(OneLab): ...", r"it has OneLab, Other"),
         ("from wasmspawner_policy import Policy\nclass Empty(Policy): ...", r"Empty in policy.py decides nothing"),
+        (QUOTA + "\n    def authorise(self, request): ...", r"OneLab.authorise is no hook.*is `authorize` meant\?"),
+        (QUOTA + "\n    def build_pods(self, *all): ...", r"is `build_pod` meant\?"),
+        (QUOTA + "\n    def size_of(self): ...", r"OneLab.size_of is no hook, so it is never called\. The names"),
     ],
 )
 def test_what_is_no_policy_is_told(tmp_path: Path, text: str | None, message: str) -> None:
@@ -48,6 +52,23 @@ def test_what_is_no_policy_is_told(tmp_path: Path, text: str | None, message: st
         (tmp_path / "policy.py").write_text(text)
     with pytest.raises(BuildError, match=message):
         build(tmp_path, tmp_path / "policy.wasm")
+
+
+def test_methods_of_its_own_and_constants_are_no_hooks() -> None:
+    class Base(Policy):
+        SIZES = ("small",)
+
+        def _size(self) -> str:
+            return self.SIZES[0]
+
+        def quota(self, user: User, usage: Usage) -> Quota:
+            return Quota(labs=1)
+
+    class Derived(Base):
+        def prepull(self) -> list[WantedImage]:
+            return []
+
+    assert strangers(Derived) == []
 
 
 def test_a_component_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,7 +66,14 @@ impl<P: hooks::Form> form::Guest for Component<P> {
         submission: Vec<types::OptionEntry>,
         context: form::FormContext,
     ) -> Result<Vec<types::OptionEntry>, Vec<types::FieldError>> {
-        let policy = policy::<P>().map_err(|error| vec![types::FieldError::new("", format!("{error:?}"))])?;
+        let policy = policy::<P>().map_err(|error| {
+            // The user reads the answer, and the error has parts of the configuration.
+            crate::host::error(&format!("there is no policy for this submission: {error:?}"));
+            vec![types::FieldError::new(
+                "",
+                "The form cannot be checked now. Please tell the operators of this site.",
+            )]
+        })?;
         policy.parse(&Options::from(submission), &context).map(Options::into)
     }
 }
@@ -128,9 +135,31 @@ impl<P: hooks::Images> images::Guest for Component<P> {
 /// The hooks are `form`, `quota`, `authorize`, `inject`, `events`, `build_pod`, `lab_server` and `images`. The interfaces `metadata`,
 /// `config` and `prepare` are always exported: the policy is created once when it is loaded, and every call begins with a copy of
 /// it.
+///
+/// A hook that the policy implements and that is not exported does not compile, because nobody would ever ask it:
+///
+/// ```compile_fail
+/// # use wasmspawner_sdk::{AuthorizeRequest, Error, Info, Policy, Section, User, Verdict, export, hooks, quota};
+/// # struct Faulty;
+/// # impl Policy for Faulty {
+/// #     fn info() -> Info { Info { name: "faulty".into(), version: "1".into(), description: String::new() } }
+/// #     fn from_config(_: &mut Section<'_>) -> Self { Self }
+/// # }
+/// # impl hooks::Quota for Faulty {
+/// #     fn limits(&self, _: &User, _: &quota::Usage) -> Result<quota::Quota, Error> { Ok(Default::default()) }
+/// # }
+/// impl hooks::Authorize for Faulty {
+///     // ...
+/// #   fn decide(&self, _: &AuthorizeRequest) -> Result<Verdict, Error> { Ok(Verdict::Allow) }
+/// }
+///
+/// export!(Faulty: quota); // error: the policy implements `hooks::Authorize`, and `export!` does not list `authorize`
+/// ```
 #[macro_export]
 macro_rules! export {
     ($policy:ident $(: $($hook:ident),+ $(,)?)?) => {
+        const _: () =
+            $crate::component::assert_exported(&$crate::implemented_hooks!($policy), &[$($(stringify!($hook)),+)?]);
         #[cfg(target_arch = "wasm32")]
         mod exported_component {
             type Exported = $crate::component::Component<super::$policy>;
@@ -179,4 +208,159 @@ macro_rules! export_hook {
     (lab_server, $of:ident) => {
         $crate::bindings::lab_server::export_lab_server!($of with_types_in $crate::bindings::lab_server);
     };
+}
+
+/// The hooks that a policy implements, for [`export!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! implemented_hooks {
+    ($policy:ident) => {{
+        // What `Implements` has itself is taken before what this trait gives to every type.
+        use $crate::component::{Implements, ImplementsNot as _, of};
+        [
+            Implements::<$policy, of::Form>::HOOK,
+            Implements::<$policy, of::Quota>::HOOK,
+            Implements::<$policy, of::Authorize>::HOOK,
+            Implements::<$policy, of::Inject>::HOOK,
+            Implements::<$policy, of::Events>::HOOK,
+            Implements::<$policy, of::BuildPod>::HOOK,
+            Implements::<$policy, of::LabServer>::HOOK,
+            Implements::<$policy, of::Images>::HOOK,
+        ]
+    }};
+}
+
+/// A policy and a hook; it has the constant `HOOK` itself if the policy implements the hook.
+#[doc(hidden)]
+pub struct Implements<P, H>(PhantomData<(P, H)>);
+
+/// The constant for a hook that the policy does not implement.
+#[doc(hidden)]
+pub trait ImplementsNot {
+    /// Nothing has to be exported.
+    const HOOK: Option<ImplementedHook> = None;
+}
+
+impl<P, H> ImplementsNot for Implements<P, H> {}
+
+/// A hook that a policy implements.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct ImplementedHook {
+    name: &'static str,
+    forgotten: &'static str,
+}
+
+macro_rules! implements {
+    ($($hook:ident: $name:ident),+ $(,)?) => {
+        /// The hooks, as types.
+        #[doc(hidden)]
+        pub mod of {
+            $(
+                /// The hook of this name.
+                pub struct $hook;
+            )+
+        }
+
+        $(
+            impl<P: hooks::$hook> Implements<P, of::$hook> {
+                /// The hook.
+                pub const HOOK: Option<ImplementedHook> = Some(ImplementedHook {
+                    name: stringify!($name),
+                    forgotten: concat!(
+                        "the policy implements `hooks::", stringify!($hook), "`, and `export!` does not list `",
+                        stringify!($name), "`, so it would never be asked; add it"
+                    ),
+                });
+            }
+        )+
+    };
+}
+
+implements!(
+    Form: form, Quota: quota, Authorize: authorize, Inject: inject, Events: events, BuildPod: build_pod,
+    LabServer: lab_server, Images: images,
+);
+
+/// Fails to compile if a hook that a policy implements is not among the exported ones.
+#[doc(hidden)]
+pub const fn assert_exported(implemented: &[Option<ImplementedHook>], exported: &[&str]) {
+    let mut at = 0;
+    while at < implemented.len() {
+        if let Some(hook) = implemented[at] {
+            assert!(contains(exported, hook.name), "{}", hook.forgotten);
+        }
+        at += 1;
+    }
+}
+
+const fn contains(names: &[&str], name: &str) -> bool {
+    let mut at = 0;
+    while at < names.len() {
+        if is_same(names[at].as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() {
+        if a[at] != b[at] {
+            return false;
+        }
+        at += 1;
+    }
+    a.len() == b.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AuthorizeRequest, Error, Info, Section, User, Verdict, quota};
+
+    struct Faulty;
+
+    impl hooks::Policy for Faulty {
+        fn info() -> Info {
+            Info { name: String::new(), version: String::new(), description: String::new() }
+        }
+
+        fn from_config(_: &mut Section<'_>) -> Self {
+            Self
+        }
+    }
+
+    impl hooks::Quota for Faulty {
+        fn limits(&self, _: &User, _: &quota::Usage) -> Result<quota::Quota, Error> {
+            Ok(quota::Quota::default())
+        }
+    }
+
+    impl hooks::Authorize for Faulty {
+        fn decide(&self, _: &AuthorizeRequest) -> Result<Verdict, Error> {
+            Ok(Verdict::Allow)
+        }
+    }
+
+    #[test]
+    fn the_hooks_that_a_policy_implements_are_known() {
+        let names: Vec<_> = implemented_hooks!(Faulty).into_iter().flatten().map(|hook| hook.name).collect();
+        assert_eq!(names, ["quota", "authorize"]);
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "the policy implements `hooks::Authorize`, and `export!` does not list `authorize`"
+    )]
+    fn a_hook_that_is_not_exported_is_named() {
+        assert_exported(&implemented_hooks!(Faulty), &["quota", "authorized", "author"]);
+    }
+
+    #[test]
+    fn more_may_be_exported_in_any_order() {
+        assert_exported(&implemented_hooks!(Faulty), &["authorize", "form", "quota"]);
+    }
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use wasmspawner::wasm::{
     CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
 };
+use wasmspawner_core::config::HookName;
 use wasmspawner_core::form::FormContext;
 use wasmspawner_tests::guests;
 
@@ -169,4 +170,20 @@ async fn compiled_policies_are_cached_in_a_private_directory() {
     std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
     let error = Policies::load(vec![site()], options()).await.err().unwrap();
     assert!(error.to_string().contains("0700"), "{error}");
+}
+
+/// A build that forgot to export the hook would allow everything.
+#[tokio::test]
+async fn a_component_without_a_required_hook_is_refused() {
+    let door = |requires: &[HookName]| PolicySpec {
+        requires: requires.iter().copied().collect(),
+        ..spec("door", "policy-deny-group", json!({ "deny": ["guests"] }))
+    };
+    load(vec![door(&[HookName::Authorize])]).await;
+    let kind = refused(door(&[HookName::Authorize, HookName::Quota])).await;
+    assert_eq!(
+        kind.to_string(),
+        "does not export `quota`, which `requires` names; it exports config, prepare, authorize. Export it in the \
+         policy, or change `requires`"
+    );
 }

@@ -47,7 +47,7 @@ pub use lab_routes::{LabRoutes, RouteFields, RouteKind, RouteTemplate};
 pub use limits::LimitsConfig;
 pub use peers::PeerRange;
 pub use per_user::PerUserLimits;
-pub use policies::{CallLimits, CandidateConfig, OnFailure, PolicyConfig};
+pub use policies::{CallLimits, CandidateConfig, HookName, OnFailure, PolicyConfig};
 pub use prepull::PrepullConfig;
 pub use public_key::PublicKeySource;
 pub use registries::RegistriesConfig;

@@ -1,6 +1,6 @@
 //! `policies`: the chain of policies that decides about labs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -32,6 +32,10 @@ pub struct PolicyConfig {
     /// component as `FILE.sigstore.json`. It holds for the candidate, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<Vec<PublicKeySource>>,
+    /// Hooks that the component must have. A component without one of them is refused, so that a rule is not lost with a build
+    /// that left it out: `[authorize]` for a policy that says who may do what.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub requires: BTreeSet<HookName>,
     /// The policy's own configuration. The policy publishes its schema.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
@@ -52,6 +56,44 @@ pub struct PolicyConfig {
     /// policy, and otherwise ignored: see `GET /policies`, the metric `policy_comparisons` and `wasmspawner policy diff`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateConfig>,
+}
+
+/// A hook of policies, by the name of its interface in `wit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookName {
+    /// The spawn form.
+    Form,
+    /// Limits of what a user may have.
+    Quota,
+    /// Who may do what.
+    Authorize,
+    /// Who may have a lab in a workload.
+    Inject,
+    /// What has happened.
+    Events,
+    /// The pod of a lab.
+    BuildPod,
+    /// How the program in a lab is reached.
+    LabServer,
+    /// The images from which users choose.
+    Images,
+}
+
+impl HookName {
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Form => "form",
+            Self::Quota => "quota",
+            Self::Authorize => "authorize",
+            Self::Inject => "inject",
+            Self::Events => "events",
+            Self::BuildPod => "build-pod",
+            Self::LabServer => "lab-server",
+            Self::Images => "images",
+        }
+    }
 }
 
 /// A candidate for a policy. What is absent is as for the policy; its grants and limits are those of the policy.

@@ -113,6 +113,7 @@ fn problems(index: usize, error: &LoadError) -> Vec<String> {
         LoadErrorKind::Digest(_) | LoadErrorKind::DigestMismatch { .. } => "digest",
         LoadErrorKind::DuplicateName => "name",
         LoadErrorKind::Reference { .. } | LoadErrorKind::Registry { .. } => "oci",
+        LoadErrorKind::MissingHook { .. } => "requires",
         LoadErrorKind::WrongKey(_) | LoadErrorKind::NotSigned(_) => "signed_by",
         _ => "path",
     };

@@ -255,6 +255,17 @@ pub enum LoadErrorKind {
     /// No key of the configuration has signed the component.
     #[error(transparent)]
     NotSigned(NotSigned),
+    /// A hook of `requires` is not among the component's.
+    #[error(
+        "does not export `{missing}`, which `requires` names; it exports {}. Export it in the policy, or change `requires`",
+        .has.join(", ")
+    )]
+    MissingHook {
+        /// The hook.
+        missing: &'static str,
+        /// The hooks that it has.
+        has: Vec<&'static str>,
+    },
     /// The file is something else than WebAssembly.
     #[error("is not WebAssembly; `wasmspawner policy build` makes a component of a policy's sources")]
     NotWebAssembly,

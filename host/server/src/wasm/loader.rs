@@ -50,9 +50,16 @@ async fn checked(
     patience: &Patience,
 ) -> Result<Policy, LoadErrorKind> {
     let policy = described(engine, spec, bytes, patience).await?;
+    check_required_hooks(&policy)?;
     check_config(engine, &policy, patience).await?;
     patience.ask(|| try_hooks(engine, &policy)).await.map_err(trial)?;
     Ok(prepared_if_possible(engine, policy, bytes, patience).await)
+}
+
+fn check_required_hooks(policy: &Policy) -> Result<(), LoadErrorKind> {
+    let has = policy.loaded().hooks;
+    let missing = policy.spec.requires.iter().map(|hook| hook.as_str()).find(|hook| !has.contains(hook));
+    missing.map_or(Ok(()), |missing| Err(LoadErrorKind::MissingHook { missing, has }))
 }
 
 /// The policy, whose types are checked, with what it says of itself.

@@ -1,7 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use wasmspawner_core::config::{CandidateConfig, DataSource, OnFailure, PolicyConfig, PublicKeySource};
+use wasmspawner_core::config::{
+    CandidateConfig, DataSource, HookName, OnFailure, PolicyConfig, PublicKeySource,
+};
 use wasmspawner_core::policy::Grants;
 
 use super::component_source::ComponentSource;
@@ -22,6 +24,8 @@ pub struct PolicySpec {
     pub digest: Option<Digest>,
     /// If set, a component that none of these keys has signed is not loaded.
     pub signed_by: Option<Vec<PublicKeySource>>,
+    /// Hooks without which a component is not loaded.
+    pub requires: BTreeSet<HookName>,
     /// The policy's own configuration, given to it as JSON.
     pub config: serde_json::Value,
     /// Where the data comes from that the policy may read, by name.
@@ -37,13 +41,15 @@ pub struct PolicySpec {
 }
 
 impl PolicySpec {
-    /// A policy from a file, with the default limits and without configuration, grants, digest and signature.
+    /// A policy from a file, with the default limits and without configuration, grants, digest, signature and required
+    /// hooks.
     pub fn new(name: &str, path: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
             source: ComponentSource::File(path.into()),
             digest: None,
             signed_by: None,
+            requires: BTreeSet::new(),
             config: serde_json::Value::Object(serde_json::Map::new()),
             data: BTreeMap::new(),
             grants: Grants::default(),
@@ -90,6 +96,7 @@ impl PolicySpec {
             source: source(config.path, config.oci).map_err(refused)?,
             digest: digest.map_err(|error| refused(LoadErrorKind::Digest(error)))?,
             signed_by: config.signed_by,
+            requires: config.requires,
             config: config.config.into(),
             data: config.data,
             grants: config.grants,

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .policy import Policy, info, interfaces
+from .policy import Policy, info, interfaces, strangers
 
 CONTRACT = Path(__file__).parent / "policy.wit"
 _APP = "wasmspawner_policy_app"
@@ -26,6 +26,8 @@ def build(folder: Path, output: Path, module: str = "policy") -> None:
     with _imported(folder, module) as loaded:
         policy = only_policy(loaded)
         hooks, name = interfaces(policy), policy.__name__
+        if wrong := strangers(policy):
+            raise BuildError("\n".join(wrong))
         information = info(policy, _project(folder))
     if not hooks:
         raise BuildError(f"{name} in {module}.py decides nothing; define a method such as quota or authorize")

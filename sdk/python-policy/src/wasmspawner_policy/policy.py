@@ -1,5 +1,6 @@
 """What a policy is: a class with a method for each thing that it decides."""
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -31,7 +32,8 @@ HOOKS = {
 
 
 class Policy:
-    """A policy. It exports the hooks whose methods it overrides; the other policies of the chain decide the rest.
+    """A policy. It exports the hooks whose methods it overrides; the other policies of the chain decide the rest. It has no
+    other public methods, so that a misspelled hook is noticed: the names of its own begin with `_`.
 
     A hook returns its answer, or raises `Denied`, `Invalid`, `RetryLater` or `Internal`. Every call begins with a copy of
     the policy that was created when it was loaded, so a policy keeps no state between calls.
@@ -107,6 +109,23 @@ def info(policy: type[Policy], project: Mapping[str, Any] | None = None) -> tupl
 def interfaces(policy: type[Policy]) -> list[str]:
     """The interfaces of the hooks that a policy has."""
     return [name for method, name in HOOKS.items() if getattr(policy, method) is not getattr(Policy, method)]
+
+
+def strangers(policy: type[Policy]) -> list[str]:
+    """What is wrong with public methods that no hook calls: a rule in one of them would never hold."""
+    known = {name for name in vars(Policy) if not name.startswith("_")}
+    found = []
+    for owner in policy.__mro__[: policy.__mro__.index(Policy)]:
+        for name, value in vars(owner).items():
+            if name.startswith("_") or name in known or not callable(getattr(value, "__func__", value)):
+                continue
+            near = difflib.get_close_matches(name.lower().replace("-", "_"), sorted(known), 1, 0.7)
+            meant = f"; is `{near[0]}` meant?" if near else ""
+            found.append(
+                f"{owner.__name__}.{name} is no hook, so it is never called{meant or '.'} The names of a policy's own methods begin"
+                f" with `_`; the hooks are {', '.join(HOOKS)}"
+            )
+    return found
 
 
 def checked(hook: str, answer: Any, *types: type) -> Any:
