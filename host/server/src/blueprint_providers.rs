@@ -11,6 +11,7 @@ use wasmspawner_core::config::ProviderConfig;
 use wasmspawner_core::secret::SecretString;
 
 use crate::document::{DocumentError, DocumentRequest};
+use crate::outgoing;
 use crate::yaml_problem;
 
 /// The largest blueprint, in bytes. It becomes a part of the lab's record.
@@ -22,7 +23,7 @@ const AT_A_TIME: usize = 8;
 #[derive(Debug, Clone)]
 pub struct BlueprintProviders(Arc<Semaphore>);
 
-/// Why there is no blueprint.
+/// Why there is no blueprint. URLs are those that [`outgoing::shown`] gives, because users read the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
     /// The provider has none.
@@ -76,7 +77,7 @@ impl BlueprintProviders {
         };
         match tokio::time::timeout(within, reading).await {
             Ok(Some(read)) => read.and_then(|text| parse(url, &text)),
-            Ok(None) | Err(_) => Err(ProviderError::Unavailable(url.to_owned())),
+            Ok(None) | Err(_) => Err(ProviderError::Unavailable(outgoing::shown(url))),
         }
     }
 }
@@ -90,14 +91,12 @@ async fn fetch(
     let token = Some(token).filter(|token| provider.send_token && !token.expose().is_empty());
     let request =
         DocumentRequest { url, token, accept: "application/yaml, text/plain", limit: LARGEST, within };
-    let not_a_document = |what: &str| {
-        let (url, what) = (url.to_owned(), what.to_owned());
-        ProviderError::NotADocument { url, what }
-    };
-    let named = || url.to_owned();
+    let not_a_document =
+        |what: &str| ProviderError::NotADocument { url: outgoing::shown(url), what: what.to_owned() };
+    let named = || outgoing::shown(url);
     request.read().await.map(|document| document.text).map_err(|error| match error {
         DocumentError::Unavailable(error) => {
-            tracing::warn!(url, %error, "a blueprint cannot be read");
+            tracing::warn!(url = named(), %error, "a blueprint cannot be read");
             ProviderError::Unavailable(named())
         }
         DocumentError::Status(StatusCode::NOT_FOUND) => ProviderError::None(named()),
@@ -115,6 +114,6 @@ async fn fetch(
 fn parse(url: &str, text: &str) -> Result<BlueprintSpec, ProviderError> {
     serde_saphyr::from_str(text).map_err(|error| {
         let problem = yaml_problem::in_one_line(&error);
-        ProviderError::Invalid { url: url.to_owned(), problem }
+        ProviderError::Invalid { url: outgoing::shown(url), problem }
     })
 }

@@ -20,9 +20,34 @@ pub(crate) fn builder(plain: bool, timeout: Duration) -> ClientBuilder {
     if plain { builder.tls_certs_only([]) } else { builder }
 }
 
+/// A URL as people may see it: without a user and a password, and without its query, in which services take tokens
+/// (`?private_token=...`).
+pub(crate) fn shown(url: &str) -> String {
+    let (plain, hidden) = match url.split_once(['?', '#']) {
+        Some((plain, _)) => (plain, "?..."),
+        None => (url, ""),
+    };
+    let Some((scheme, rest)) = plain.split_once("://") else { return format!("{plain}{hidden}") };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}{hidden}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_what_may_be_secret() {
+        for (url, expected) in [
+            ("https://git.example.org/a@b/c.yaml", "https://git.example.org/a@b/c.yaml"),
+            ("https://u:p@git:8443/c?private_token=s3cret&x=/", "https://git:8443/c?..."),
+            ("http://p@ss@host#s3cret", "http://host?..."),
+            ("host/path?s3cret", "host/path?..."),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+    }
 
     #[test]
     fn a_client_can_be_made_for_http_and_https() {

@@ -4,21 +4,64 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::outgoing;
+
 const REMOVED: &str = "(removed)";
 
 /// Shorter texts are not searched for: they occur everywhere.
 const SHORTEST: usize = 4;
 
-/// The settings whose values are free text of a site, which may be or contain credentials.
-const FREE_TEXT: [&[&str]; 8] = [
-    &["lab", "env"],
-    &["lab", "labels"],
-    &["lab", "annotations"],
-    &["lab", "command"],
-    &["lab", "args"],
-    &["lab", "user_files"],
-    &["policies", "*", "config"],
-    &["embedded", "images"],
+/// The settings whose texts are shown, with all below them. `*` stands for each key or item. Any other text or number
+/// may be, or contain, a credential, also one in a setting that is added later.
+const SHOWN: [&[&str]; 48] = [
+    &["auth", "modes"],
+    &["auth", "headers"],
+    &["auth", "jupyterhub"],
+    &["auth", "oidc"],
+    &["auth", "static", "tokens_file"],
+    &["blueprints", "folder"],
+    &["blueprints", "providers"],
+    &["dask"],
+    &["embedded", "keep_labs"],
+    &["embedded", "listen"],
+    &["embedded", "runtime"],
+    &["embedded", "simulated"],
+    &["environments", "clusters", "*", "lab_url"],
+    &["environments", "default_class"],
+    &["http"],
+    &["hub"],
+    &["images"],
+    &["kernels"],
+    &["kubernetes"],
+    &["lab", "argo_cd"],
+    &["lab", "container"],
+    &["lab", "credential_env"],
+    &["lab", "image"],
+    &["lab", "image_pull_policy"],
+    &["lab", "network_policy"],
+    &["lab", "port"],
+    &["lab", "priority_class_name"],
+    &["lab", "readiness_probe"],
+    &["lab", "reserved_env"],
+    &["lab", "runtime_class_name"],
+    &["lab", "scheduler_name"],
+    &["lab", "secrets"],
+    &["lab", "secrets_path"],
+    &["lab", "service"],
+    &["lab", "working_dir"],
+    &["limits"],
+    &["names"],
+    &["policies", "*", "digest"],
+    &["policies", "*", "grants"],
+    &["policies", "*", "limits"],
+    &["policies", "*", "name"],
+    &["policies", "*", "oci"],
+    &["policies", "*", "on_failure"],
+    &["policies", "*", "path"],
+    &["registries"],
+    &["state_dir"],
+    &["telemetry"],
+    &["workloads"],
 ];
 
 /// The fields of a lab that are included besides the names of its options and variables.
@@ -89,58 +132,39 @@ impl Redaction {
     }
 }
 
-/// A configuration without its secrets.
+/// A configuration of which only what is known to be harmless is shown; all its keys are.
 pub(super) fn configuration(mut config: Value) -> Value {
-    for path in FREE_TEXT {
-        at(&mut config, path, &mut blank);
-    }
     // The keys are the users' names.
-    at(&mut config, &["auth", "identities"], &mut |identities| *identities = REMOVED.into());
-    suspicious(&mut config);
+    if let Some(identities) = config.pointer_mut("/auth/identities") {
+        *identities = REMOVED.into();
+    }
+    show(&mut config, &SHOWN);
     config
 }
 
-/// Calls `change` for what is at `path`; `*` stands for each item of a list.
-fn at(value: &mut Value, path: &[&str], change: &mut dyn FnMut(&mut Value)) {
-    match (path, value) {
-        ([], value) => change(value),
-        (["*", rest @ ..], Value::Array(items)) => items.iter_mut().for_each(|item| at(item, rest, change)),
-        ([key, rest @ ..], Value::Object(fields)) => {
-            if let Some(field) = fields.get_mut(*key) {
-                at(field, rest, change);
-            }
-        }
-        _ => {}
+/// Removes the texts and numbers that are not below one of the paths.
+fn show(value: &mut Value, paths: &[&[&str]]) {
+    if paths.iter().any(|path| path.is_empty()) {
+        return without_parts_of_urls(value);
     }
-}
-
-/// Replaces all texts and numbers, and keeps the keys.
-fn blank(value: &mut Value) {
+    let below = |key: &str| -> Vec<&[&str]> {
+        let goes_on = |path: &&[&str]| matches!(path, [first, ..] if *first == key || *first == "*");
+        paths.iter().copied().filter(goes_on).map(|path| &path[1..]).collect()
+    };
     match value {
         Value::String(_) | Value::Number(_) => *value = REMOVED.into(),
-        Value::Array(items) => items.iter_mut().for_each(blank),
-        Value::Object(fields) => fields.values_mut().for_each(blank),
+        Value::Array(items) => items.iter_mut().for_each(|item| show(item, &below("*"))),
+        Value::Object(fields) => fields.iter_mut().for_each(|(key, field)| show(field, &below(key))),
         Value::Null | Value::Bool(_) => {}
     }
 }
 
-/// Replaces texts whose key says that they are credentials; the names and files of credentials stay.
-fn suspicious(value: &mut Value) {
-    const WORDS: [&str; 5] = ["token", "secret", "password", "credential", "api_key"];
+/// Removes the parts of URLs that may be secret.
+fn without_parts_of_urls(value: &mut Value) {
     match value {
-        Value::Object(fields) => {
-            for (key, field) in fields {
-                let key = key.to_lowercase();
-                let named =
-                    ["_file", "_path", "_name", "_env", "_claim"].iter().any(|end| key.ends_with(end));
-                if field.is_string() && !named && WORDS.iter().any(|word| key.contains(word)) {
-                    *field = REMOVED.into();
-                } else {
-                    suspicious(field);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(suspicious),
+        Value::String(text) if text.contains("://") => *text = outgoing::shown(text),
+        Value::Array(items) => items.iter_mut().for_each(without_parts_of_urls),
+        Value::Object(fields) => fields.values_mut().for_each(without_parts_of_urls),
         _ => {}
     }
 }
@@ -184,8 +208,20 @@ mod tests {
             "auth": { "modes": ["static"], "static": { "tokens_file": "/t" },
                       "identities": { "users": { "ada": { "email": "marker@x" } } } },
             "lab": { "port": 8888, "env": { "SITE_PASSWORD": "marker" }, "args": ["--token=marker"] },
-            "policies": [{ "name": "site", "config": { "key": "marker", "nested": [{ "pin": 4711 }] } }],
-            "future": { "client_secret": "marker", "secret_name": "shown" },
+            "policies": [{
+                "name": "site",
+                "path": "/site.wasm",
+                "config": { "key": "marker", "nested": [{ "pin": 4711 }] },
+                "candidate": { "path": "/next.wasm", "config": { "key": "marker" } },
+                "data": { "people": { "url": "https://ada:marker@host/x" } },
+            }],
+            "blueprints": {
+                "providers": { "repository": { "url": "https://u:marker@git/{repository}?private_token=marker" } },
+                "site": { "course": { "env": { "PW": "marker" }, "options": { "pin": 4711 } } },
+            },
+            "environments": { "clusters": { "far": { "route": { "annotations": { "auth": "marker" } } } } },
+            "hub": { "api_url": "http://hub:8081/hub/api" },
+            "future": { "anything": "marker", "pin": 4711, "enabled": true },
         });
         let cleaned = configuration(config);
         let text = cleaned.to_string();
@@ -193,7 +229,11 @@ mod tests {
         assert_eq!(cleaned["lab"]["port"], 8888);
         assert_eq!(cleaned["auth"]["static"]["tokens_file"], "/t");
         assert_eq!(cleaned["policies"][0]["config"]["nested"][0]["pin"], REMOVED);
-        assert_eq!(cleaned["future"]["secret_name"], "shown");
+        assert_eq!(cleaned["policies"][0]["candidate"]["config"]["key"], REMOVED);
+        assert_eq!(cleaned["policies"][0]["path"], "/site.wasm");
+        assert_eq!(cleaned["blueprints"]["providers"]["repository"]["url"], "https://git/{repository}?...");
+        assert_eq!(cleaned["hub"]["api_url"], "http://hub:8081/hub/api");
+        assert_eq!(cleaned["future"]["enabled"], true);
     }
 
     #[test]

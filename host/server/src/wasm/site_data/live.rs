@@ -14,6 +14,7 @@ use super::SiteData;
 use super::datum::{Datum, LARGEST};
 use super::documents::{DocumentRead, Documents};
 use crate::confined_file;
+use crate::outgoing;
 use crate::wasm::errors::LoadErrorKind;
 
 /// The data of one policy.
@@ -167,8 +168,7 @@ fn document(source: &DataSource) -> Option<DocumentConfig> {
 fn place(source: &DataSource) -> String {
     match source {
         DataSource::File(path) => path.display().to_string(),
-        // What follows may be secret.
-        DataSource::Document(document) => document.url.split('?').next().unwrap_or_default().to_owned(),
+        DataSource::Document(document) => outgoing::shown(&document.url),
     }
 }
 
