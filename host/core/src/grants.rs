@@ -29,9 +29,9 @@ pub struct Grants {
     pub secrets: Vec<String>,
     /// Allows to set environment variables that are reserved for the Hub.
     pub env_prefixes_reserved_override: bool,
-    /// Keys of labels and annotations of the pod that other programs act on: a key, or a prefix that ends with `/`, such
-    /// as `sidecar.istio.io/`. Keys without a prefix need no grant, except those by which JupyterHub's own pods are
-    /// found (`app`, `component`, `release`).
+    /// Keys of labels and annotations of the pod and of volume claims that other programs act on: a key, or a prefix that
+    /// ends with `/`, such as `sidecar.istio.io/`. Keys without a prefix need no grant, except those by which
+    /// JupyterHub's own pods are found (`app`, `component`, `release`).
     pub metadata: Vec<String>,
     /// Ports on which the lab's program may listen instead of `lab.port`: a port such as `8787`, or a range such as
     /// `9000-9099`.

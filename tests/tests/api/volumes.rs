@@ -31,7 +31,8 @@ fn with_claims(claim: &str, reclaim: &str) -> impl Fn(&mut Value) {
         service["names"] = json!({"namespace": "labs"});
         service["lab"] = json!({"image": "lab:1"});
         service["policies"] = json!([{
-            "name": "default", "path": guests::component("policy-default"), "config": config
+            "name": "default", "path": guests::component("policy-default"), "config": config,
+            "grants": { "metadata": ["example.org/"] },
         }]);
     }
 }

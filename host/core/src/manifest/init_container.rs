@@ -54,8 +54,48 @@ fn env(var: &EnvVar) -> ContainerEnvVar {
     ContainerEnvVar { name: var.name.clone(), value, value_from }
 }
 
-/// Doubles `$`, so that Kubernetes does not expand `$(NAME)` in a value: a policy may have put an option of the user
-/// into it.
+/// Doubles each `$`, so that Kubernetes expands nothing in a value: a policy may have put an option of the user into it.
+/// Of two `$` Kubernetes makes one, wherever they are.
 fn literal(text: &str) -> String {
-    text.replace("$(", "$$(")
+    text.replace('$', "$$")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What Kubernetes makes of a value: `Expand` of `third_party/forked/golang/expansion`. Every variable is known here,
+    /// and its value is `<secret>`.
+    fn expanded(text: &str) -> String {
+        let (mut result, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once('$') {
+            result += before;
+            rest = if let Some(after) = after.strip_prefix('$') {
+                result.push('$');
+                after
+            } else if let Some((_, after)) = after.strip_prefix('(').and_then(|name| name.split_once(')')) {
+                result += "<secret>";
+                after
+            } else {
+                result.push('$');
+                after
+            };
+        }
+        result + rest
+    }
+
+    proptest! {
+        #[test]
+        fn kubernetes_makes_the_same_text_of_a_literal_value(text in "[$()A{} ]{0,12}") {
+            prop_assert_eq!(expanded(&literal(&text)), text);
+        }
+    }
+
+    #[test]
+    fn kubernetes_would_expand_what_is_not_doubled() {
+        assert_eq!(expanded("a $$$(PW) b"), "a $<secret> b");
+        assert_eq!(expanded("a $$(PW) b $5 $"), "a $(PW) b $5 $");
+    }
 }

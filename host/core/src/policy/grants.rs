@@ -1,6 +1,8 @@
 //! What of an answer needs a grant, and whether its policy has it.
 
-use super::{ChainAnswer, Customization, EnvValue, EnvVar, SecurityProfile, VolumeSource, pod_patch};
+use super::{
+    ChainAnswer, ClaimSource, Customization, EnvValue, EnvVar, Pair, SecurityProfile, VolumeSource, pod_patch,
+};
 use crate::grants::{Grant, GrantViolation, Need};
 
 /// Checks a policy's answer against its grants, and returns the grants that it used. `reserved` returns whether the
@@ -65,9 +67,17 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
             need("pod_patch".to_owned(), Grant::Metadata, Some(key));
         }
     }
-    for (field, pairs) in [("labels", &asked.labels), ("annotations", &asked.annotations)] {
-        for (at, pair) in pairs.iter().enumerate().filter(|(_, pair)| is_acted_on(&pair.name)) {
-            need(format!("{field}[{at}].name"), Grant::Metadata, Some(pair.name.clone()));
+    let mut acted_on = |prefix: &str, labels: &[Pair], annotations: &[Pair]| {
+        for (field, pairs) in [("labels", labels), ("annotations", annotations)] {
+            for (at, pair) in pairs.iter().enumerate().filter(|(_, pair)| is_acted_on(&pair.name)) {
+                need(format!("{prefix}{field}[{at}].name"), Grant::Metadata, Some(pair.name.clone()));
+            }
+        }
+    };
+    acted_on("", &asked.labels, &asked.annotations);
+    for (at, volume) in asked.volumes.iter().enumerate() {
+        if let VolumeSource::Claim(ClaimSource { create: Some(claim), .. }) = &volume.source {
+            acted_on(&format!("volumes[{at}].source.claim.create."), &claim.labels, &claim.annotations);
         }
     }
     for (at, var) in asked.env.iter().enumerate().filter(|(_, var)| reserved(&var.name)) {
@@ -144,6 +154,15 @@ mod tests {
             r#"
 labels: [{name: course, value: a}, {name: app, value: jupyterhub}]
 annotations: [{name: note, value: x}, {name: k8s.v1.cni.cncf.io/networks, value: host}]
+volumes:
+  - name: home
+    source:
+      claim:
+        claim_name: home
+        create:
+          storage_bytes: 1
+          labels: [{name: velero.io/exclude-from-backup, value: "true"}, {name: tier, value: home}]
+          annotations: [{name: nfs.io/storage-path, value: ../victim}]
 pod_patch: '{"metadata":{"annotations":{"sidecar.istio.io/inject":"false","plain":"x"},"labels":{"component":"hub"}}}'
 "#,
         )
@@ -151,10 +170,13 @@ pod_patch: '{"metadata":{"annotations":{"sidecar.istio.io/inject":"false","plain
         let patch = Grants { pod_patch: vec!["metadata".to_owned()], ..Grants::default() };
         let violations = check(&answer(&asked, &patch), |_| false).unwrap_err();
         let wanted: Vec<_> = violations.iter().filter_map(|one| one.wanted.as_deref()).collect();
-        assert_eq!(wanted, ["component", "sidecar.istio.io/inject", "app", "k8s.v1.cni.cncf.io/networks"]);
+        let of_pod = ["component", "sidecar.istio.io/inject", "app", "k8s.v1.cni.cncf.io/networks"];
+        assert_eq!(wanted, [&of_pod[..], &["velero.io/exclude-from-backup", "nfs.io/storage-path"]].concat());
         assert!(violations.iter().all(|one| one.grant == Grant::Metadata));
-        let all =
-            ["component", "sidecar.istio.io/", "app", "k8s.v1.cni.cncf.io/"].map(str::to_owned).to_vec();
+        assert_eq!(violations[5].field, "volumes[0].source.claim.create.annotations[0].name");
+        let all = ["component", "sidecar.istio.io/", "app", "k8s.v1.cni.cncf.io/", "velero.io/", "nfs.io/"]
+            .map(str::to_owned)
+            .to_vec();
         assert!(check(&answer(&asked, &Grants { metadata: all, ..patch }), |_| false).is_ok());
     }
 

@@ -17,6 +17,9 @@ const SECRETS: [&str; 2] = ["s0", "s1"];
 const KEYS: [&str; 3] = ["app", "mesh.example/inject", "plain"];
 const PATCHED: [&str; 4] = ["spec", "metadata", "spec.volumes", "spec.initContainers"];
 
+/// Stands for the policy that asks, until its number is known.
+const SELF: &str = "(self)";
+
 fn some_of(names: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
     prop::sample::subsequence(names, 0..=names.len())
         .prop_map(|names| names.into_iter().map(str::to_owned).collect())
@@ -43,6 +46,11 @@ fn one_of(names: &'static [&'static str]) -> impl Strategy<Value = &'static str>
 fn source() -> impl Strategy<Value = (Value, Value)> {
     prop_oneof![
         Just((json!({"empty_dir": {}}), json!({"emptyDir": {}}))),
+        // Needs no grant, and says whose it is.
+        Just((
+            json!({"nfs": {"server": SELF, "path": "/x"}}),
+            json!({"nfs": {"server": SELF, "path": "/x"}})
+        )),
         one_of(&HOST_PATHS)
             .prop_map(|path| (json!({"host_path": path}), json!({"hostPath": {"path": path}}))),
         one_of(&SECRETS)
@@ -131,7 +139,7 @@ impl Asked {
             "labels": labels.collect::<Vec<_>>(),
             "pod_patch": self.patch.as_ref().map(|patch| patch.json(of).to_string()),
         });
-        serde_json::from_value(answer).unwrap()
+        serde_json::from_str(&answer.to_string().replace(SELF, &format!("p{of}"))).unwrap()
     }
 }
 
@@ -197,7 +205,7 @@ impl Chain {
             }
         }
         for init in spec.init_containers.iter().flatten() {
-            self.check_profile(init)?;
+            self.check_profile(spec, init)?;
         }
         let context = spec.containers[0].security_context.as_ref().unwrap();
         prop_assert_eq!(context.privileged, None);
@@ -228,21 +236,52 @@ impl Chain {
         Ok(())
     }
 
-    /// Everything in a container that may be root is from policies that may have such containers.
-    fn check_profile(&self, init: &Container) -> Result<(), TestCaseError> {
+    /// Everything in a container that may be root is from policies that may have such containers, and so is what decides
+    /// about the content of its volumes.
+    fn check_profile(&self, spec: &PodSpec, init: &Container) -> Result<(), TestCaseError> {
         let context = init.security_context.as_ref().unwrap();
         let privileged = context.privileged == Some(true);
         if !privileged && context.run_as_non_root == Some(true) {
             return Ok(());
         }
+        let may = |part: &str| {
+            self.lets(part, |grants| grants.privileged_init || !privileged && grants.run_as_root_init)
+        };
         let variables =
             init.env.iter().flatten().map(|var| var.name.as_str()).filter(|name| of(name).is_some());
         let mounts = init.volume_mounts.iter().flatten().map(|mount| mount.mount_path.as_str());
         let of_policies = mounts.filter(|path| of(path).is_some());
         for part in init.image.as_deref().into_iter().chain(variables).chain(of_policies) {
-            let granted =
-                self.lets(part, |grants| grants.privileged_init || !privileged && grants.run_as_root_init);
-            prop_assert!(granted, "{part} in {}, which is {context:?}", init.name);
+            prop_assert!(may(part), "{part} in {}, which is {context:?}", init.name);
+        }
+        for mounted in init.volume_mounts.iter().flatten() {
+            let volume = spec.volumes.iter().flatten().find(|volume| volume.name == mounted.name);
+            if let Some(nfs) = volume.and_then(|volume| volume.nfs.as_ref()) {
+                prop_assert!(may(&nfs.server), "{} is from {}, in {}", mounted.name, nfs.server, init.name);
+            }
+            self.check_writers(spec, &mounted.name, may)?;
+        }
+        Ok(())
+    }
+
+    /// Who mounts the volume to write has the grant, or the lab writes to it anyway.
+    fn check_writers(
+        &self,
+        spec: &PodSpec,
+        volume: &str,
+        may: impl Fn(&str) -> bool,
+    ) -> Result<(), TestCaseError> {
+        let written = |container: &Container| -> Vec<String> {
+            let mounts = container.volume_mounts.iter().flatten();
+            let mounts = mounts.filter(|mount| mount.name == volume && mount.read_only != Some(true));
+            mounts.map(|mount| mount.mount_path.clone()).filter(|path| of(path).is_some()).collect()
+        };
+        let by_lab = written(&spec.containers[0]);
+        for container in spec.containers.iter().chain(spec.init_containers.iter().flatten()) {
+            for path in written(container) {
+                let lab_anyway = by_lab.iter().any(|lab| lab.contains("/lab/") && of(lab) != of(&path));
+                prop_assert!(may(&path) || lab_anyway, "{path} of {} writes to {volume}", container.name);
+            }
         }
         Ok(())
     }

@@ -21,6 +21,62 @@ fn first(rejected: &SpawnRejected) -> (&str, &str) {
     (rejected.details[0].field.as_str(), rejected.details[0].message.as_str())
 }
 
+/// A privileged container of `site` executes what is in its volumes, so nobody without its grant decides what that is.
+#[test]
+fn what_a_privileged_container_mounts_is_not_decided_without_its_grant() {
+    const SITE: &str = "{policy: site, grants: {privileged-init: true}, customization: {
+        volumes: [
+          {name: scripts, source: {config_map: {name: site-scripts}}},
+          {name: work, source: {empty_dir: {}}},
+          {name: tools, source: {claim: {claim_name: tools}}},
+          {name: home, source: {claim: {claim_name: home}}}],
+        mounts: [{volume: home, path: /home/ada}, {volume: work, path: /work, read_only: true}],
+        init_containers: [{name: prepare, image: i, command: [/scripts/run.sh], profile: privileged, mounts: [
+          {volume: scripts, path: /scripts}, {volume: work, path: /work}, {volume: tools, path: /tools},
+          {volume: home, path: /home/ada}]}]}}";
+    let composed = |first: bool, grants: &str, asked: &str| {
+        let guest = format!("{{policy: guest, grants: {{{grants}}}, customization: {asked}}}");
+        let chain = if first { [guest.as_str(), SITE] } else { [SITE, guest.as_str()] };
+        Case::read(&format!(
+            "{{identity: {{username: ada, uid: 1000, gid: 1000}}, lab: {{image: 'lab:1'}}, answers: [{}]}}",
+            chain.join(", ")
+        ))
+        .compose()
+    };
+    for (field, asked) in [
+        ("volumes[0].source", "{volumes: [{name: scripts, source: {nfs: {server: evil, path: /x}}}]}"),
+        ("volumes[0].source", "{volumes: [{name: scripts, source: {config_map: {name: of-guest}}}]}"),
+        (
+            "volumes[0].source.claim.create",
+            "{volumes: [{name: mine, source: {claim: {claim_name: tools, create: {storage_bytes: 1, selector: [{name: of, value: guest}]}}}}]}",
+        ),
+        ("mounts[0].volume", "{mounts: [{volume: work, path: /mine}]}"),
+        (
+            "init_containers[0].mounts[0].volume",
+            "{init_containers: [{name: mine, image: i, mounts: [{volume: tools, path: /x}]}]}",
+        ),
+    ] {
+        let refused = composed(false, "", asked).err().unwrap_or_else(|| panic!("accepted: {asked}"));
+        assert!(matches!(&refused.blame, RejectionBlame::Policy(policy) if policy == "guest"), "{refused:?}");
+        assert_eq!(refused.details[0].field, field, "{refused:?}");
+        assert!(refused.details[0].message.contains("needs the grant `privileged-init`"), "{refused:?}");
+        composed(false, "privileged-init: true", asked).unwrap();
+    }
+    for (first, harmless) in [
+        // The site's own source wins.
+        (true, "{volumes: [{name: scripts, source: {nfs: {server: evil, path: /x}}}]}"),
+        (false, "{mounts: [{volume: work, path: /mine, read_only: true}]}"),
+        // The lab, and so its user, writes to the home anyway.
+        (false, "{mounts: [{volume: home, path: /mine}]}"),
+        (
+            false,
+            "{volumes: [{name: data, source: {nfs: {server: n, path: /x}}}], mounts: [{volume: data, path: /d}]}",
+        ),
+    ] {
+        composed(first, "", harmless).unwrap_or_else(|error| panic!("{harmless}: {error:?}"));
+    }
+}
+
 /// The first policy, `site`, has grants, and the second, `guest`, has those of the case.
 #[test]
 fn a_policy_uses_the_parts_of_another_only_within_its_own_grants() {
@@ -180,6 +236,16 @@ fn variables_in_a_request_are_refused_beside_a_command() {
     let rejected = answer("{}", command, "options: {dir: '/home/$(JUPYTERHUB_API_TOKEN)'},");
     assert_eq!(rejected.blame, RejectionBlame::Request);
     assert!(rejected.message.contains("the option `dir` contains `$(`"), "{}", rejected.message);
+    // The policy may put the other half beside it.
+    for half in ["price in $", "(PW) x"] {
+        let rejected = answer("{}", command, &format!("options: {{dir: '{half}'}},"));
+        assert_eq!(rejected.blame, RejectionBlame::Request, "{half}");
+    }
+    let harmless = format!(
+        "{{identity: {{username: ada, uid: 1, gid: 1}}, lab: {{image: 'lab:1'}}, options: {{dir: 'Ada (L.), $5'}},
+        answers: [{{policy: p, customization: {command}}}]}}"
+    );
+    assert!(Case::read(&harmless).compose().is_ok());
 }
 
 #[test]

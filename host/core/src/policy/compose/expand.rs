@@ -15,8 +15,11 @@ use crate::spawn::SpawnRequest;
 
 /// Returns the answers, and the grants that contain templates, with templates expanded.
 pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, SpawnRejected> {
-    let brace = user_text_with(&inputs.request, &["{", "}"]);
-    let variable = user_text_with(&inputs.request, &["$("]);
+    let brace = user_text_with(&inputs.request, |text| text.contains(['{', '}']));
+    let variable = user_text_with(&inputs.request, |text| {
+        // The other part may be the policy's.
+        text.contains("$(") || text.ends_with('$') || text.starts_with('(')
+    });
     let fields = &inputs.names.fields;
     inputs
         .answers
@@ -30,9 +33,8 @@ pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, Spawn
         .collect()
 }
 
-/// Describes where the request contains one of `marks` in a text that the user could choose.
-fn user_text_with(request: &SpawnRequest, marks: &[&str]) -> Option<String> {
-    let marked = |text: &str| marks.iter().any(|mark| text.contains(mark));
+/// Describes where the request contains a text that the user could choose and for which `marked` is true.
+fn user_text_with(request: &SpawnRequest, marked: impl Fn(&str) -> bool) -> Option<String> {
     let identity = &request.identity;
     let option = request
         .options
@@ -43,8 +45,8 @@ fn user_text_with(request: &SpawnRequest, marks: &[&str]) -> Option<String> {
         .map(|(name, _)| format!("the option `{name}`"))
         .or_else(|| named(marked(request.key.server.as_str()), "the server's name"))
         .or_else(|| named(marked(identity.username.as_str()), "the username"))
-        .or_else(|| named(identity.email.as_deref().is_some_and(marked), "the mail address"))
-        .or_else(|| named(identity.display_name.as_deref().is_some_and(marked), "the display name"))
+        .or_else(|| named(identity.email.as_deref().is_some_and(&marked), "the mail address"))
+        .or_else(|| named(identity.display_name.as_deref().is_some_and(&marked), "the display name"))
         .or_else(|| named(identity.groups.iter().any(|group| marked(&group.name)), "a group's name"))
 }
 
@@ -58,7 +60,7 @@ fn refuse_variables(answer: &ChainAnswer, place: &str) -> Result<(), SpawnReject
     }
     let author = &answer.author;
     let message = format!(
-        "{place} contains `$(`, which cannot be used where the site has variables in a command ({author})"
+        "{place} contains `$(` or a part of it, which cannot be used where the site has variables in a command ({author})"
     );
     Err(SpawnRejected::request(vec![FieldError::new("options", message)]))
 }

@@ -1,13 +1,15 @@
 //! Checks that a policy uses what other policies of the chain have asked for only as far as its own grants go.
 //!
-//! Without this check, a policy without grants could mount the directory of the node that another policy was granted,
-//! or change what a privileged container of another policy runs.
+//! Every part of the pod has an author. A part that refers to another (a container to a volume, a patch to a container)
+//! has privileges, or gives some; whoever writes the one needs the grants of the other. Without this check, a policy
+//! without grants could mount the directory of the node that another policy was granted, change what a privileged
+//! container of another policy runs, or replace the volume from which it runs it.
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 use super::{ChainAnswer, SpawnRejected};
 use crate::grants::{Grant, Need};
-use crate::policy::{Author, FieldError, grants, pod_patch};
+use crate::policy::{Author, ClaimSource, FieldError, Mount, VolumeSource, grants, pod_patch};
 
 /// An answer, and the spec that its patch sets, which is parsed once.
 struct Part<'a> {
@@ -45,7 +47,7 @@ impl<'a> Part<'a> {
     fn needs(&self, parts: &[Part<'_>]) -> Vec<Need> {
         let own = &self.answer.author;
         let mut needs = Vec::new();
-        for (field, volume) in self.mounted_volumes() {
+        for Mounted { field, volume, .. } in self.mounted_volumes() {
             let foreign = sources_of(volume, parts).into_iter().filter(|(author, ..)| *author != own);
             let need = |(_, grant, wanted)| Need { field: field.clone(), grant, wanted: Some(wanted) };
             needs.extend(foreign.map(need));
@@ -60,26 +62,81 @@ impl<'a> Part<'a> {
             let field = "pod_patch".to_owned();
             needs.extend(grant.map(|grant| Need { field, grant, wanted: None }));
         }
+        for (field, volume) in self.filled_volumes(parts) {
+            let users = parts.iter().filter(|part| part.answer.author != *own);
+            let grants = users.flat_map(|part| part.privileges_over(volume, parts));
+            needs.extend(grants.map(|grant| Need { field: field.clone(), grant, wanted: None }));
+        }
         needs
     }
 
-    /// The volumes that the answer mounts, each with the field that does.
-    fn mounted_volumes(&self) -> Vec<(String, &str)> {
+    /// The volumes whose content the answer decides, each with the field that does: those whose source it gives, those
+    /// whose claim it creates, and those that it mounts to write where their authors let nobody write.
+    fn filled_volumes<'b>(&'b self, parts: &'b [Part<'_>]) -> Vec<(String, &'b str)> {
         let asked = &self.answer.customization;
-        let mut mounted: Vec<_> = asked
-            .mounts
-            .iter()
-            .enumerate()
-            .map(|(at, mount)| (format!("mounts[{at}].volume"), mount.volume.as_str()))
-            .collect();
+        let mut filled = Vec::new();
+        for (at, volume) in asked.volumes.iter().enumerate() {
+            if source_of(&volume.name, parts).is_some_and(|(part, _)| part.is(self)) {
+                filled.push((format!("volumes[{at}].source"), volume.name.as_str()));
+            }
+            if let VolumeSource::Claim(ClaimSource { claim_name, create: Some(_), .. }) = &volume.source {
+                let field = format!("volumes[{at}].source.claim.create");
+                let same = parts.iter().flat_map(|part| &part.answer.customization.volumes).filter(|other| {
+                    matches!(&other.source, VolumeSource::Claim(claim) if claim.claim_name == *claim_name)
+                });
+                filled.extend(same.map(|other| (field.clone(), other.name.as_str())));
+            }
+        }
+        let patched = self.patch.volumes.iter().flatten();
+        filled.extend(patched.map(|volume| ("pod_patch".to_owned(), volume.name.as_str())));
+        let written = self.mounted_volumes().into_iter().filter(|mount| !mount.read_only);
+        let written = written.filter(|mount| !is_written_by_the_lab(mount.volume, self, parts));
+        filled.extend(written.map(|mount| (mount.field, mount.volume)));
+        filled
+    }
+
+    /// The grants of this answer's containers that mount the volume.
+    fn privileges_over(&self, volume: &str, parts: &[Part<'_>]) -> Vec<Grant> {
+        let inits = &self.answer.customization.init_containers;
+        let asked = inits.iter().filter(|init| init.mounts.iter().any(|mount| mount.volume == volume));
+        let patched = self
+            .patched_containers()
+            .filter(|container| container.volume_mounts.iter().flatten().any(|mount| mount.name == volume));
+        let of_owner = patched.filter_map(|container| {
+            let inits = parts.iter().rev().flat_map(|part| &part.answer.customization.init_containers);
+            inits.into_iter().find(|init| init.name == container.name)
+        });
+        asked.chain(of_owner).filter_map(|init| grants::of_profile(init.profile)).collect()
+    }
+
+    fn is(&self, other: &Part<'_>) -> bool {
+        std::ptr::eq(self.answer, other.answer)
+    }
+
+    /// The volumes that the answer mounts.
+    fn mounted_volumes(&self) -> Vec<Mounted<'_>> {
+        let asked = &self.answer.customization;
+        let mount = |field: String, mount: &'a Mount| Mounted {
+            field,
+            volume: &mount.volume,
+            read_only: mount.read_only,
+        };
+        let of_lab = asked.mounts.iter().enumerate();
+        let mut mounted: Vec<_> =
+            of_lab.map(|(at, asked)| mount(format!("mounts[{at}].volume"), asked)).collect();
         for (at, init) in asked.init_containers.iter().enumerate() {
-            let field = |n| format!("init_containers[{at}].mounts[{n}].volume");
-            mounted
-                .extend(init.mounts.iter().enumerate().map(|(n, mount)| (field(n), mount.volume.as_str())));
+            let of_init = init.mounts.iter().enumerate();
+            mounted.extend(
+                of_init.map(|(n, asked)| mount(format!("init_containers[{at}].mounts[{n}].volume"), asked)),
+            );
         }
         let patched =
             self.patched_containers().flat_map(|container| container.volume_mounts.iter().flatten());
-        mounted.extend(patched.map(|mount| ("pod_patch".to_owned(), mount.name.as_str())));
+        mounted.extend(patched.map(|mount| Mounted {
+            field: "pod_patch".to_owned(),
+            volume: &mount.name,
+            read_only: mount.read_only == Some(true),
+        }));
         mounted
     }
 
@@ -88,14 +145,32 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The grants that the source of a volume needs, each with the policy that gave the volume this source. The last policy
-/// that has the volume gives it its source; patches are merged into that, so what they set comes on top of it.
-fn sources_of<'a>(volume: &str, parts: &[Part<'a>]) -> Vec<(&'a Author, Grant, String)> {
-    let last = parts.iter().rev().find_map(|part| {
+/// A volume that an answer mounts, and the field that does.
+struct Mounted<'a> {
+    field: String,
+    volume: &'a str,
+    read_only: bool,
+}
+
+/// The source of a volume, and the answer that gives it: the last one that has the volume.
+fn source_of<'b, 'a>(volume: &str, parts: &'b [Part<'a>]) -> Option<(&'b Part<'a>, &'a VolumeSource)> {
+    parts.iter().rev().find_map(|part| {
         let mut volumes = part.answer.customization.volumes.iter();
         Some((part, &volumes.find(|found| found.name == volume)?.source))
-    });
-    let asked = last.and_then(|(part, source)| {
+    })
+}
+
+/// True if another answer than `by` lets the lab, and so its user, write to the volume.
+fn is_written_by_the_lab(volume: &str, by: &Part<'_>, parts: &[Part<'_>]) -> bool {
+    let others = parts.iter().filter(|part| !part.is(by));
+    let mut mounts = others.flat_map(|part| &part.answer.customization.mounts);
+    mounts.any(|mount| mount.volume == volume && !mount.read_only)
+}
+
+/// The grants that the source of a volume needs, each with the policy that gave the volume this source. Patches are
+/// merged into the source that the volume has, so what they set comes on top of it.
+fn sources_of<'a>(volume: &str, parts: &[Part<'a>]) -> Vec<(&'a Author, Grant, String)> {
+    let asked = source_of(volume, parts).and_then(|(part, source)| {
         grants::of_source(source).map(|(_, grant, wanted)| (&part.answer.author, grant, wanted))
     });
     let patched = parts.iter().flat_map(|part| {

@@ -26,14 +26,14 @@ pub fn check_access(
                 let problem = format!("the workload has no volume `{}`", wanted.volume);
                 errors.push(FieldError::new(field("volume"), problem));
             }
-            Some(found) if gives_identity(found) => {
-                let problem = format!(
-                    "the volume `{}` has a token of the workload's service account, which no lab gets",
-                    wanted.volume
-                );
-                errors.push(FieldError::new(field("volume"), problem));
-            }
-            Some(found) => needs.extend(of_volume(&field("volume"), found)),
+            Some(found) => match kind_for_none(found) {
+                Some(kind) => {
+                    let problem =
+                        format!("the volume `{}` is of the kind `{kind}`, which no lab gets", wanted.volume);
+                    errors.push(FieldError::new(field("volume"), problem));
+                }
+                None => needs.extend(of_volume(&field("volume"), found)),
+            },
         }
         if !path::is_absolute(&wanted.path) {
             errors.push(FieldError::new(
@@ -83,9 +83,39 @@ fn container<'a>(template: &'a PodTemplateSpec, name: &str) -> Option<&'a Contai
     containers.into_iter().find(|container| container.name == name && !LabMark::is_of_a_lab(name))
 }
 
-fn gives_identity(volume: &Volume) -> bool {
-    let sources = volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten());
-    sources.into_iter().any(|source| source.service_account_token.is_some())
+/// The kinds of volumes of a workload that a lab may have. Any other may give it an identity of the workload
+/// (`serviceAccountToken`, `podCertificate`, many drivers of `csi`) or something that only the workload should reach, also
+/// one that Kubernetes gets later.
+const KINDS: [&str; 9] = [
+    "configMap",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "hostPath",
+    "nfs",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+];
+
+/// The same for the sources of a projected volume.
+const PROJECTED: [&str; 3] = ["configMap", "downwardAPI", "secret"];
+
+/// The kind of the volume, or of one of its sources, if no lab may have it.
+fn kind_for_none(volume: &Volume) -> Option<String> {
+    let projected = volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten());
+    let sources = projected.map(|source| (keys(source), &PROJECTED[..]));
+    let of_volume = keys(volume).into_iter().filter(|key| key != "name").collect();
+    let mut kinds = std::iter::once((of_volume, &KINDS[..])).chain(sources);
+    kinds.find_map(|(kinds, allowed): (Vec<String>, _)| {
+        kinds.into_iter().find(|kind| !allowed.contains(&kind.as_str()))
+    })
+}
+
+/// The keys of an object as Kubernetes writes it.
+fn keys(object: &impl serde::Serialize) -> Vec<String> {
+    let written = serde_json::to_value(object).unwrap_or_default();
+    written.as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
 }
 
 fn of_volume(field: &str, volume: &Volume) -> Vec<Need> {
@@ -129,6 +159,8 @@ spec:
     - {name: node, hostPath: {path: /data/x}}
     - {name: all, projected: {sources: [{secret: {name: tls}}, {configMap: {name: a}}]}}
     - {name: identity, projected: {sources: [{serviceAccountToken: {path: token}}]}}
+    - {name: certificate, projected: {sources: [{configMap: {name: a}}, {podCertificate: {signerName: x, keyType: ED25519}}]}}
+    - {name: driver, csi: {driver: secrets-store.csi.k8s.io}}
     - {name: lab-0123456789-nss, configMap: {name: nss}}
 ";
 
@@ -152,6 +184,7 @@ spec:
             ("{environment_of: web}", "{secrets: [db]}"),
             ("{environment_of: web}", all),
             ("{volumes: [{volume: identity, path: /var/run/token}]}", all),
+            ("{volumes: [{volume: certificate, path: /a}, {volume: driver, path: /b}]}", all),
             ("{volumes: [{volume: lab-0123456789-nss, path: /a}], environment_of: lab-0123456789}", all),
             ("{volumes: [{volume: files, path: a/b}, {volume: files, path: /x, sub_path: ../y}]}", all),
             ("{volumes: [{volume: files, path: /x}, {volume: gone, path: /x}]}", all),
