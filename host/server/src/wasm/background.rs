@@ -176,7 +176,7 @@ mod tests {
             pending::<()>().await;
         });
         tokio::select! {
-            _ = background.call(given_up, &pace) => panic!("it never ends"),
+            () = background.call(given_up, &pace) => panic!("it never ends"),
             () = computed.notified() => {}
         }
         assert_eq!(in_background(&background.call(in_slices(compute(1)), &pace).await), [true]);
