@@ -259,32 +259,27 @@ impl Chain {
             if let Some(nfs) = volume.and_then(|volume| volume.nfs.as_ref()) {
                 prop_assert!(may(&nfs.server), "{} is from {}, in {}", mounted.name, nfs.server, init.name);
             }
-            self.check_writers(spec, &mounted.name, may)?;
+            check_writers(spec, &mounted.name, may)?;
         }
         Ok(())
     }
+}
 
-    /// Who mounts the volume to write has the grant, or the lab writes to it anyway.
-    fn check_writers(
-        &self,
-        spec: &PodSpec,
-        volume: &str,
-        may: impl Fn(&str) -> bool,
-    ) -> Result<(), TestCaseError> {
-        let written = |container: &Container| -> Vec<String> {
-            let mounts = container.volume_mounts.iter().flatten();
-            let mounts = mounts.filter(|mount| mount.name == volume && mount.read_only != Some(true));
-            mounts.map(|mount| mount.mount_path.clone()).filter(|path| of(path).is_some()).collect()
-        };
-        let by_lab = written(&spec.containers[0]);
-        for container in spec.containers.iter().chain(spec.init_containers.iter().flatten()) {
-            for path in written(container) {
-                let lab_anyway = by_lab.iter().any(|lab| lab.contains("/lab/") && of(lab) != of(&path));
-                prop_assert!(may(&path) || lab_anyway, "{path} of {} writes to {volume}", container.name);
-            }
+/// Who mounts the volume to write has the grant, or the lab writes to it anyway.
+fn check_writers(spec: &PodSpec, volume: &str, may: impl Fn(&str) -> bool) -> Result<(), TestCaseError> {
+    let written = |container: &Container| -> Vec<String> {
+        let mounts = container.volume_mounts.iter().flatten();
+        let mounts = mounts.filter(|mount| mount.name == volume && mount.read_only != Some(true));
+        mounts.map(|mount| mount.mount_path.clone()).filter(|path| of(path).is_some()).collect()
+    };
+    let by_lab = written(&spec.containers[0]);
+    for container in spec.containers.iter().chain(spec.init_containers.iter().flatten()) {
+        for path in written(container) {
+            let lab_anyway = by_lab.iter().any(|lab| lab.contains("/lab/") && of(lab) != of(&path));
+            prop_assert!(may(&path) || lab_anyway, "{path} of {} writes to {volume}", container.name);
         }
-        Ok(())
     }
+    Ok(())
 }
 
 proptest! {
