@@ -23,7 +23,7 @@ const AT_A_TIME: usize = 8;
 #[derive(Debug, Clone)]
 pub struct BlueprintProviders(Arc<Semaphore>);
 
-/// Why there is no blueprint. URLs are those that [`outgoing::shown`] gives, because users read the message.
+/// Why there is no blueprint. URLs are without their query, because users read the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
     /// The provider has none.
