@@ -59,7 +59,7 @@ rules: ## rules of the repository that no compiler knows, and the runner of the 
 
 units: ## tests of the Rust packages themselves: seconds, once they are built
 	$(NEXTEST) nextest run --locked --workspace -E '$(UNITS)'
-	$(CARGO) test --locked --workspace --doc
+	$(CARGO) test --locked --doc -p wasmspawner-sdk
 
 black-box: guests ## the service as a process, real policies, a real Kubernetes API server
 	$(PYTHON) tests/control-plane/run.py with $(NEXTEST) nextest run --locked --workspace -E 'not ($(UNITS))'
