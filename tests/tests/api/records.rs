@@ -19,6 +19,16 @@ pub(crate) async fn records(service: &Service) -> Api<DynamicObject> {
     Api::namespaced_with(service.cluster().await.unwrap(), "wasmspawner", &kind)
 }
 
+/// Waits until the record of a lab says that it is ready, which is a moment after the lab runs.
+pub(crate) async fn is_recorded_as_ready(service: &Service, record: &str) {
+    let records = records(service).await;
+    until_some(async || {
+        let record = records.get(record).await.unwrap();
+        record.data["status"]["readyAt"].is_string().then_some(())
+    })
+    .await;
+}
+
 /// Waits until an object is gone.
 pub(crate) async fn gone<K>(api: &Api<K>, name: &str)
 where

@@ -2,9 +2,9 @@
 
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
-use wasmspawner_tests::waiting::{until_running, until_some};
+use wasmspawner_tests::waiting::until_running;
 
-use super::records::records;
+use super::records::is_recorded_as_ready;
 use super::running::until;
 use super::spawn::accepted;
 use crate::BINARY;
@@ -17,12 +17,7 @@ async fn a_running_lab_and_its_history_survive_a_crash_of_the_service() {
     let events = ada.spawn_to_end("ada").await.unwrap();
     // Its record says so a moment after its events. A service that starts without that finds the lab ready, and ends its
     // spawn once more.
-    let records = records(&service).await;
-    until_some(async || {
-        let record = records.get("lab-ada").await.unwrap();
-        record.data["status"]["readyAt"].is_string().then_some(())
-    })
-    .await;
+    is_recorded_as_ready(&service, "lab-ada").await;
     let before = ada.lab("ada").await.unwrap().json().unwrap();
     let history = ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap();
 
