@@ -10,7 +10,7 @@ import pytest
 import requests
 from world import STAFF, Visitor, eventually
 
-OWNER, MEMBER = "judith", "grace"  # of an ordinary server, and of the staff, who administer labs
+OWNER, MEMBER = "judith", "ingrid"  # of an ordinary server, and of the staff, who administer labs
 # What a token is tried for. None of it changes anything.
 ROUTES = {
     "list everyone's labs": ("GET", "/labs"),
