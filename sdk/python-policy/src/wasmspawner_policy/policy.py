@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Mapping, Sequence
+from types import FunctionType
 from typing import Any, ClassVar
 
 from .authorize import AuthorizeRequest, Deny, Verdict
@@ -117,7 +118,7 @@ def strangers(policy: type[Policy]) -> list[str]:
     found = []
     for owner in policy.__mro__[: policy.__mro__.index(Policy)]:
         for name, value in vars(owner).items():
-            if name.startswith("_") or name in known or not callable(getattr(value, "__func__", value)):
+            if name.startswith("_") or name in known or not isinstance(getattr(value, "__func__", value), FunctionType):
                 continue
             near = difflib.get_close_matches(name.lower().replace("-", "_"), sorted(known), 1, 0.7)
             meant = f"; is `{near[0]}` meant?" if near else ""
