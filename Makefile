@@ -1,14 +1,12 @@
 # What people run. The same work for machines is in .ci/run.
 PYTHON ?= python3
 CARGO ?= cargo
-# The bin folder of a virtual environment, which is made where it is missing.
-environment = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.environment(tests=True$(1)))' | tail -n 1)
-VENV = $(call environment)
+# The bin folder of the virtual environment of the tests, which is made where it is missing.
+VENV = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.environment(tests=True))' | tail -n 1)
 # The folder in which cargo puts what it builds.
 TARGET = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())')
-# The other JupyterHub that the spawner is for.
-comma = ,
-HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
+# The same with the other JupyterHub that the spawner is for.
+HUB5_VENV = $(shell $(PYTHON) tests/suites/prepare.py hub5 | tail -n 1)
 # What runs the Rust tests (.config/nextest.toml).
 NEXTEST = $(shell $(PYTHON) tests/suites/prepare.py nextest | tail -n 1)
 

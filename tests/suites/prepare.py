@@ -2,6 +2,7 @@
 """Installs what tests need, outside the clone and once for each version.
 
 prepare.py nextest         cargo-nextest, which runs the Rust tests; prints the program
+prepare.py hub5            the Python environment with the other JupyterHub; prints the folder of its programs
 prepare.py environments    the Python environments, and Debian's registry of images
 prepare.py programs        what Go builds: the Kubernetes control plane, cert-manager, Helm
 """
@@ -41,10 +42,15 @@ def nextest() -> Path:
     return toolchain.cached("nextest", NEXTEST.encode(), install) / "bin/cargo-nextest"
 
 
+def hub5() -> Path:
+    """The folder of the programs of the Python environment with the other JupyterHub."""
+    return toolchain.environment(tests=True, hub=HUB5)
+
+
 def environments() -> None:
     """All that the tests in Python need."""
     toolchain.environment(tests=True)
-    toolchain.environment(tests=True, hub=HUB5)
+    hub5()
     toolchain.environment()  # that of `make run`, which is tested, too
     or_say(debian.registry, "tests with a registry of images")
 
@@ -62,6 +68,8 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["nextest"]:
             print(nextest())
+        case ["hub5"]:
+            print(hub5())
         case ["environments"]:
             environments()
         case ["programs"]:

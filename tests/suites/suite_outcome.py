@@ -49,17 +49,23 @@ class Outcome:
 
     def rows(self) -> Iterator[str]:
         """The suite in the table of times, and the programs of its tests."""
-        yield f"{self.seconds:8.0f} {self.suite.budget:8d} {self.passed():7d}  {self.suite.name}"
-        for program, seconds in self.programs.items():
-            yield f"{seconds:8.0f} {self.budget_of(program):8d} {'':7}      {program}"
+        for name, (seconds, budget) in self.times.items():
+            tests, indent = (self.passed(), "") if name == self.suite.name else ("", "    ")
+            yield f"{seconds:8.0f} {budget:8d} {tests:>7}  {indent}{name}"
 
     def warnings(self) -> Iterator[str]:
         """What took longer than its budget."""
-        taken = {self.suite.name: (self.seconds, self.suite.budget)}
-        taken |= {program: (seconds, self.budget_of(program)) for program, seconds in self.programs.items()}
-        for name, (seconds, budget) in taken.items():
+        for name, (seconds, budget) in self.times.items():
             if seconds > budget:
                 yield f"warning: {name} took {seconds:.0f} s; its budget in tests/suites/suites.toml is {budget} s"
+
+    @cached_property
+    def times(self) -> dict[str, tuple[float, int]]:
+        """Seconds and budget of the suite, and of the programs of its tests. Programs without a budget of their own have
+        that of `others`."""
+        budgets = Plans.read().programs
+        programs = {name: (seconds, budgets.get(name, budgets["others"])) for name, seconds in self.programs.items()}
+        return {self.suite.name: (self.seconds, self.suite.budget)} | programs
 
     @cached_property
     def lines(self) -> list[str]:
@@ -86,8 +92,3 @@ class Outcome:
         for program in self.report:
             for output in program.iter("system-out"):
                 yield from (output.text or "").splitlines()
-
-    def budget_of(self, program: str) -> int:
-        """The budget of a program of tests; that of small ones stands for all that are not listed."""
-        budgets = Plans.read().programs
-        return budgets.get(program, budgets["others"])

@@ -11,7 +11,7 @@ import requests
 from world import STAFF, Visitor, eventually
 
 OWNER, MEMBER = "judith", "ingrid"  # of an ordinary server, and of the staff, who administer labs
-# What a token is tried for. None of it changes anything.
+# The routes for which each token is tried. None of them changes anything.
 ROUTES = {
     "list everyone's labs": ("GET", "/labs"),
     "read the policies": ("GET", "/policies"),
