@@ -50,7 +50,7 @@ export function hooksOf(policy) {
   return Object.keys(HOOKS).filter((method) => typeof policy.prototype[method] === 'function');
 }
 
-/** What is wrong with public methods that no hook calls: a rule in one of them would never hold. */
+/** Problems with public methods that no hook calls: a rule in one of them would never hold. */
 export function strangersOf(policy) {
   const known = [...Object.keys(HOOKS), 'parse', 'prepull'];
   const found = [];

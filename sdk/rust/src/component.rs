@@ -215,7 +215,7 @@ macro_rules! export_hook {
 #[macro_export]
 macro_rules! implemented_hooks {
     ($policy:ident) => {{
-        // What `Implements` has itself is taken before what this trait gives to every type.
+        // A constant of `Implements` itself is taken before that of this trait, which every type has.
         use $crate::component::{Implements, ImplementsNot as _, of};
         [
             Implements::<$policy, of::Form>::HOOK,

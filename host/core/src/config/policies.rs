@@ -66,11 +66,11 @@ pub enum HookName {
     Form,
     /// Limits of what a user may have.
     Quota,
-    /// Who may do what.
+    /// The rules about who may do what.
     Authorize,
-    /// Who may have a lab in a workload.
+    /// The rules about labs in workloads.
     Inject,
-    /// What has happened.
+    /// Reports of what has happened.
     Events,
     /// The pod of a lab.
     BuildPod,

@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// What Kubernetes makes of a value: `Expand` of `third_party/forked/golang/expansion`. Every variable is known here,
+    /// The value that Kubernetes makes of a text: `Expand` of `third_party/forked/golang/expansion`. Every variable is known here,
     /// and its value is `<secret>`.
     fn expanded(text: &str) -> String {
         let (mut result, mut rest) = (String::new(), text);

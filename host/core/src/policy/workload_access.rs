@@ -115,9 +115,15 @@ impl SeenWorkload {
     }
 }
 
-/// The kind of a volume's source: the only key beside its name.
+/// The kind of a volume's source.
 fn source(volume: &Volume) -> String {
-    let written = serde_json::to_value(volume).unwrap_or_default();
-    let keys = written.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>());
-    keys.into_iter().flatten().find(|key| key != "name").unwrap_or_else(|| "emptyDir".to_owned())
+    kinds(volume).into_iter().next().unwrap_or_else(|| "emptyDir".to_owned())
+}
+
+/// The kinds of a volume, or of a source of a projected volume, as Kubernetes writes them: the keys beside its name, of which
+/// Kubernetes allows one.
+pub(super) fn kinds(source: &impl Serialize) -> Vec<String> {
+    let written = serde_json::to_value(source).unwrap_or_default();
+    let keys = written.as_object().into_iter().flat_map(|fields| fields.keys().cloned());
+    keys.filter(|key| key != "name").collect()
 }

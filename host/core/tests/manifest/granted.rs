@@ -265,7 +265,7 @@ impl Chain {
     }
 }
 
-/// Who mounts the volume to write has the grant, or the lab writes to it anyway.
+/// Every policy that mounts the volume to write has the grant, or the lab writes to it anyway.
 fn check_writers(spec: &PodSpec, volume: &str, may: impl Fn(&str) -> bool) -> Result<(), TestCaseError> {
     let written = |container: &Container| -> Vec<String> {
         let mounts = container.volume_mounts.iter().flatten();

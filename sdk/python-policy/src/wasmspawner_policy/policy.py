@@ -113,7 +113,7 @@ def interfaces(policy: type[Policy]) -> list[str]:
 
 
 def strangers(policy: type[Policy]) -> list[str]:
-    """What is wrong with public methods that no hook calls: a rule in one of them would never hold."""
+    """Problems with public methods that no hook calls: a rule in one of them would never hold."""
     known = {name for name in vars(Policy) if not name.startswith("_")}
     found = []
     for owner in policy.__mro__[: policy.__mro__.index(Policy)]:

@@ -9,7 +9,9 @@ use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 use super::{ChainAnswer, SpawnRejected};
 use crate::grants::{Grant, Need};
-use crate::policy::{Author, ClaimSource, FieldError, Mount, VolumeSource, grants, pod_patch};
+use crate::policy::{
+    Author, ClaimSource, FieldError, Mount, SecurityProfile, VolumeSource, grants, pod_patch,
+};
 
 /// An answer, and the spec that its patch sets, which is parsed once.
 struct Part<'a> {
@@ -53,11 +55,7 @@ impl<'a> Part<'a> {
             needs.extend(foreign.map(need));
         }
         for container in self.patched_containers() {
-            let owner = parts.iter().rev().find_map(|part| {
-                let mut inits = part.answer.customization.init_containers.iter();
-                inits.find(|init| init.name == container.name).map(|init| (&part.answer.author, init.profile))
-            });
-            let foreign = owner.filter(|(author, _)| *author != own);
+            let foreign = owner_of(container, parts).filter(|(author, _)| *author != own);
             let grant = foreign.and_then(|(_, profile)| grants::of_profile(profile));
             let field = "pod_patch".to_owned();
             needs.extend(grant.map(|grant| Need { field, grant, wanted: None }));
@@ -98,15 +96,15 @@ impl<'a> Part<'a> {
     /// The grants of this answer's containers that mount the volume.
     fn privileges_over(&self, volume: &str, parts: &[Part<'_>]) -> Vec<Grant> {
         let inits = &self.answer.customization.init_containers;
-        let asked = inits.iter().filter(|init| init.mounts.iter().any(|mount| mount.volume == volume));
+        let asked = inits
+            .iter()
+            .filter(|init| init.mounts.iter().any(|mount| mount.volume == volume))
+            .map(|init| init.profile);
         let patched = self
             .patched_containers()
             .filter(|container| container.volume_mounts.iter().flatten().any(|mount| mount.name == volume));
-        let of_owner = patched.filter_map(|container| {
-            let inits = parts.iter().rev().flat_map(|part| &part.answer.customization.init_containers);
-            inits.into_iter().find(|init| init.name == container.name)
-        });
-        asked.chain(of_owner).filter_map(|init| grants::of_profile(init.profile)).collect()
+        let patched = patched.filter_map(|container| owner_of(container, parts)).map(|(_, profile)| profile);
+        asked.chain(patched).filter_map(grants::of_profile).collect()
     }
 
     fn is(&self, other: &Part<'_>) -> bool {
@@ -150,6 +148,14 @@ struct Mounted<'a> {
     field: String,
     volume: &'a str,
     read_only: bool,
+}
+
+/// The author and the profile of an init container that a patch changes: of the last answer that has it.
+fn owner_of<'a>(container: &Container, parts: &[Part<'a>]) -> Option<(&'a Author, SecurityProfile)> {
+    parts.iter().rev().find_map(|part| {
+        let mut inits = part.answer.customization.init_containers.iter();
+        inits.find(|init| init.name == container.name).map(|init| (&part.answer.author, init.profile))
+    })
 }
 
 /// The source of a volume, and the answer that gives it: the last one that has the volume.

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, Volume};
 use super::SpawnRejected;
 use crate::grants::{Grant, Grants, Need};
 use crate::path;
+use crate::policy::workload_access::kinds;
 use crate::policy::{Author, FieldError, WorkloadAccess};
 use crate::workload::LabMark;
 
@@ -104,18 +105,10 @@ const PROJECTED: [&str; 3] = ["configMap", "downwardAPI", "secret"];
 /// The kind of the volume, or of one of its sources, if no lab may have it.
 fn kind_for_none(volume: &Volume) -> Option<String> {
     let projected = volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten());
-    let sources = projected.map(|source| (keys(source), &PROJECTED[..]));
-    let of_volume = keys(volume).into_iter().filter(|key| key != "name").collect();
-    let mut kinds = std::iter::once((of_volume, &KINDS[..])).chain(sources);
-    kinds.find_map(|(kinds, allowed): (Vec<String>, _)| {
-        kinds.into_iter().find(|kind| !allowed.contains(&kind.as_str()))
-    })
-}
-
-/// The keys of an object as Kubernetes writes it.
-fn keys(object: &impl serde::Serialize) -> Vec<String> {
-    let written = serde_json::to_value(object).unwrap_or_default();
-    written.as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
+    let sources = projected.map(|source| (kinds(source), &PROJECTED[..]));
+    std::iter::once((kinds(volume), &KINDS[..]))
+        .chain(sources)
+        .find_map(|(kinds, allowed)| kinds.into_iter().find(|kind| !allowed.contains(&kind.as_str())))
 }
 
 fn of_volume(field: &str, volume: &Volume) -> Vec<Need> {
