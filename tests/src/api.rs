@@ -54,6 +54,11 @@ impl Client {
         self
     }
 
+    /// The token that the client sends.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     /// Requests `GET path`; `path` is the complete path.
     pub async fn get(&self, path: &str) -> anyhow::Result<Answer> {
         self.send(self.request(Method::GET, path)).await

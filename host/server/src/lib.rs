@@ -15,7 +15,7 @@ pub mod inventory;
 pub mod k8s;
 mod one_machine;
 mod outgoing;
-mod per_user;
+mod per_key;
 pub mod prepull;
 mod random_token;
 pub mod records;

@@ -95,8 +95,8 @@ pub async fn run(
     let http = used.http.clone();
     let prefix = Prefix::of(&http);
     write_address(&used, &api, &prefix)?;
-    let tls = http.tls.map(Tls::open).transpose()?;
-    let connections = Connections::new(tls.as_ref(), http.max_connections).context("http.tls")?;
+    let tls = http.tls.clone().map(Tls::open).transpose()?;
+    let connections = Connections::to_api(&http, used.auth.trusted_peers(), tls.as_ref()).context("http.tls")?;
     let address = api.local_addr()?;
 
     // The one-machine cluster must outlive the drivers that work on it.
@@ -132,7 +132,7 @@ pub async fn run(
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
     let ((), (), reloading, (), (), (), ()) = tokio::join!(
         serve(api, connections, router(state, http.max_body_bytes), stop.clone()),
-        serve(health, Connections::default(), probes(labs.clone(), metrics), stop.clone()),
+        serve(health, Connections::to_health(), probes(labs.clone(), metrics), stop.clone()),
         reload_on_hangup(&reload, &stop),
         reload.follow(stop.clone()),
         labs.context().policies.follow_data(stop.clone()),

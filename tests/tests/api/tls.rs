@@ -61,7 +61,7 @@ async fn connections_beyond_the_limit_wait_until_others_end() {
     }
     let client = reqwest::Client::builder().tls_certs_only([authority]).build().unwrap();
     let url = format!("https://{}{PREFIX}/openapi.json", service.api());
-    // The two are closed because they do not agree on TLS within ten seconds; then the third is answered.
+    // The two are closed because they do not agree on TLS in time; then the third is answered.
     assert_eq!(client.get(url).send().await.unwrap().status(), 200);
     for mut connection in idle {
         assert_eq!(connection.read(&mut [0; 1]).await.unwrap(), 0, "the service closed it");

@@ -1,12 +1,13 @@
 //! `http`: where the service listens.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BaseUrl, InvalidSetting};
+use super::{BaseUrl, InvalidSetting, PeerRange};
 
 /// Where the service listens, and what it accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,9 +21,19 @@ pub struct HttpConfig {
     pub prefix: String,
     /// Largest accepted body in bytes.
     pub max_body_bytes: usize,
-    /// Most connections to the REST API at any one time. Further ones wait until others end.
+    /// Most connections to the REST API at any one time. Further ones wait until others end. Half of them are for those
+    /// who have shown a valid credential.
     #[schemars(range(min = 1))]
     pub max_connections: usize,
+    /// Most connections of one address, or of one /64 network with IPv6. Further ones are closed at once. Default: a
+    /// fifth of `max_connections`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections_per_address: Option<NonZeroU32>,
+    /// Addresses of ingresses and other proxies, for whose connections `max_connections_per_address` does not hold,
+    /// because many people are behind them: `[10.1.2.3, 10.2.0.0/16]`. Those of `auth.headers.trusted_peers` are among
+    /// them without being listed here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proxies: Vec<PeerRange>,
     /// URL under which labs reach this service, without the prefix: `http://wasmspawner.wasmspawner:8090`. Labs start
     /// kernels and Dask pools through it. Default: none, so that labs start neither; on the one-machine cluster the
     /// address at which the service listens.
@@ -52,6 +63,8 @@ impl Default for HttpConfig {
             prefix: "/spawner/v1".to_owned(),
             max_body_bytes: 1 << 20,
             max_connections: 10_000,
+            max_connections_per_address: None,
+            proxies: Vec::new(),
             labs_url: None,
             tls: None,
         }
@@ -76,6 +89,12 @@ impl HttpConfig {
             Some(url) => Some(url.join(&self.prefix)),
             None => listens().map(|url| format!("{url}{}", self.prefix)),
         }
+    }
+
+    /// Most connections of one address at any one time.
+    pub fn connections_per_address(&self) -> NonZeroU32 {
+        let fifth = u32::try_from(self.max_connections / 5).unwrap_or(u32::MAX);
+        self.max_connections_per_address.or(NonZeroU32::new(fifth)).unwrap_or(NonZeroU32::MIN)
     }
 
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {

@@ -12,7 +12,7 @@ use wasmspawner_core::config::PerUserLimits;
 use wasmspawner_core::names::Username;
 
 use super::problem::Problem;
-use crate::per_user::PerUser;
+use crate::per_key::PerKey;
 
 /// How long a request waits for those of the same user before it is refused. Waiting slows down a client that repeats a
 /// refused request at once.
@@ -31,8 +31,8 @@ struct Inner {
     requests: DefaultKeyedRateLimiter<Username>,
     spawns: DefaultKeyedRateLimiter<Username>,
     kernel_starts: DefaultKeyedRateLimiter<Username>,
-    at_once: PerUser,
-    streams: PerUser,
+    at_once: PerKey<Username>,
+    streams: PerKey<Username>,
 }
 
 /// What somebody holds as long as a request, or a stream of events, is being answered.
@@ -46,8 +46,8 @@ impl FairUse {
             requests: RateLimiter::keyed(Quota::per_second(limits.requests_per_second).allow_burst(burst)),
             spawns: RateLimiter::keyed(Quota::per_minute(limits.spawns_per_minute)),
             kernel_starts: RateLimiter::keyed(Quota::per_minute(limits.kernel_starts_per_minute)),
-            at_once: PerUser::new(limits.requests_at_once),
-            streams: PerUser::new(limits.event_streams),
+            at_once: PerKey::new(limits.requests_at_once),
+            streams: PerKey::new(limits.event_streams),
             limits,
         }))
     }

@@ -6,12 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{BoxStream, unfold};
 use futures::{Stream, StreamExt as _};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
+use http::request::Parts;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::auth::bearer;
+use super::connections::Visitor;
 use super::problem::Problem;
 use crate::spawner::Labs;
 
@@ -20,9 +22,10 @@ const KEEP_ALIVE: &[u8] = b": still there\n\n";
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Refuses everybody but the program in the pod of this child. Whether there is such a child is not told.
-pub(super) fn check(labs: &Labs, key: &SpawnKey, headers: &HeaderMap) -> Result<(), Problem> {
-    let token = bearer::token(headers).map_err(Problem::from)?;
+pub(super) fn check(labs: &Labs, key: &SpawnKey, request: &Parts) -> Result<(), Problem> {
+    let token = bearer::token(&request.headers).map_err(Problem::from)?;
     if labs.is_token_of(key, &token) {
+        Visitor::authenticated(&request.extensions);
         return Ok(());
     }
     let msg = format!("this is not the token of the program in the {}'s pod", key.kind().noun());

@@ -8,25 +8,23 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, Request};
+use http::HeaderValue;
+use http::header::CONNECTION;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{ServiceExt as _, service_fn};
 
-use super::tls::Tls;
+use super::connections::{Connections, Visitor};
 
-/// How long a client may take to send a request's head.
+/// How long a caller may take to send the head of the next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a client may take to agree on TLS.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may take to read something of an answer. Events are sent every 15 s at least, so this also ends
 /// event streams that nobody reads.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -35,25 +33,10 @@ const GRACE: Duration = Duration::from_secs(5);
 /// With more headers than this, hyper refuses the request before the router can explain it. The documented limit, which
 /// is lower, is in `around.rs`.
 const HEADERS_COUNT: usize = 512;
+/// The buffer for a request's head, in bytes. It holds the documented limits for path and headers.
+const HEAD_BUFFER: usize = 64 * 1024;
 /// The pause after an error that would repeat at once, such as running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// How connections are accepted.
-#[derive(Clone, Default)]
-pub struct Connections {
-    /// With TLS, where there is a certificate.
-    tls: Option<TlsAcceptor>,
-    /// The most at any one time.
-    limit: Option<Arc<Semaphore>>,
-}
-
-impl Connections {
-    /// At most `limit` connections at any one time, with TLS where there is a certificate.
-    pub fn new(tls: Option<&Tls>, limit: usize) -> Result<Self, rustls::Error> {
-        let tls = tls.map(Tls::acceptor).transpose()?;
-        Ok(Self { tls, limit: Some(Arc::new(Semaphore::new(limit))) })
-    }
-}
 
 /// Serves until `shutdown`. After that, requests under way have at most 5 s to finish.
 pub async fn serve(
@@ -65,19 +48,25 @@ pub async fn serve(
     let open = TaskTracker::new();
     loop {
         let accepted = shutdown.run_until_cancelled(async {
-            let slot = match &connections.limit {
-                Some(limit) => Arc::clone(limit).acquire_owned().await.ok(),
-                None => None,
-            };
-            (slot, listener.accept().await)
+            // The semaphores are never closed, so there always is a place in the end.
+            let place = connections.place().await;
+            (place, listener.accept().await)
         });
-        let Some((slot, accepted)) = accepted.await else { break };
+        let Some((Some(place), accepted)) = accepted.await else { break };
         match accepted {
             Ok((stream, peer)) => {
-                let (tls, router, shutdown) = (connections.tls.clone(), router.clone(), shutdown.clone());
+                let Some(admitted) = connections.admit(place, peer.ip()) else { continue };
+                let (connections, router, shutdown) = (connections.clone(), router.clone(), shutdown.clone());
                 open.spawn(async move {
-                    connection(stream, peer, tls, router, shutdown).await;
-                    drop(slot);
+                    let Some(visitor) = shutdown.run_until_cancelled(connections.visitor(admitted)).await.flatten()
+                    else {
+                        return;
+                    };
+                    let serving = connection(stream, peer, connections.tls, router, &visitor, shutdown);
+                    tokio::select! {
+                        () = serving => {}
+                        () = visitor.time_is_over() => tracing::debug!(%peer, "no valid credential came in time"),
+                    }
                 });
             }
             Err(error) if concerns_one_connection(&error) => {}
@@ -96,34 +85,47 @@ async fn connection(
     peer: SocketAddr,
     tls: Option<TlsAcceptor>,
     router: Router,
+    visitor: &Arc<Visitor>,
     shutdown: CancellationToken,
 ) {
     // Events are small and must arrive at once, so Nagle's algorithm is switched off.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = tls else { return requests(stream, peer, router, shutdown).await };
-    let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream));
-    match shutdown.clone().run_until_cancelled(handshake).await {
-        Some(Ok(Ok(stream))) => requests(stream, peer, router, shutdown).await,
-        Some(Ok(Err(error))) => tracing::debug!(%error, %peer, "no TLS connection"),
-        Some(Err(_)) => tracing::debug!(%peer, "no TLS connection in time"),
+    let Some(tls) = tls else { return requests(stream, peer, router, visitor, shutdown).await };
+    match shutdown.clone().run_until_cancelled(tls.accept(stream)).await {
+        Some(Ok(stream)) => requests(stream, peer, router, visitor, shutdown).await,
+        Some(Err(error)) => tracing::debug!(%error, %peer, "no TLS connection"),
         None => {}
     }
 }
 
-/// Answers the requests of one connection.
-async fn requests<S>(stream: S, peer: SocketAddr, router: Router, shutdown: CancellationToken)
-where
+/// Answers the requests of one connection: one request of a visitor, any number of a caller's.
+async fn requests<S>(
+    stream: S,
+    peer: SocketAddr,
+    router: Router,
+    visitor: &Arc<Visitor>,
+    shutdown: CancellationToken,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |mut request: Request<hyper::body::Incoming>| {
+        visitor.head_is_read();
         request.extensions_mut().insert(ConnectInfo(peer));
+        request.extensions_mut().insert(Arc::clone(visitor));
         let answer = router.clone().oneshot(request.map(axum::body::Body::new));
-        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+        async move {
+            let mut answer = answer.await.unwrap_or_else(|never| match never {});
+            if !visitor.is_caller() {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(answer)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_headers(HEADERS_COUNT)
+        .max_buf_size(HEAD_BUFFER)
         .serve_connection(
             TokioIo::new(Box::pin(with_write_timeout(stream))),
             TowerToHyperService::new(service),
@@ -170,7 +172,10 @@ mod tests {
         let router = Router::new().route("/", get(endless));
         let (mut client, server) = tokio::io::duplex(4096);
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        let serving = tokio::spawn(requests(server, peer, router, CancellationToken::new()));
+        let visitor = Visitor::of(&Connections::to_health(), peer.ip()).await;
+        let serving = tokio::spawn(async move {
+            requests(server, peer, router, &visitor, CancellationToken::new()).await;
+        });
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         serving.await.unwrap();
         let mut received = Vec::new();

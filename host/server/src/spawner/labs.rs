@@ -32,7 +32,7 @@ use super::snapshot::LabSnapshot;
 use super::user_use::UserUse;
 use super::view::View;
 use super::workload_requests;
-use crate::per_user::PerUser;
+use crate::per_key::PerKey;
 use crate::records::StoredSpawn;
 use crate::telemetry::trace::Cause;
 use crate::wasm::Patience;
@@ -44,7 +44,7 @@ pub struct Labs {
     registry: Arc<Mutex<Registry>>,
     ready: Arc<AtomicBool>,
     draining: Arc<AtomicBool>,
-    user_locks: Arc<PerUser>,
+    user_locks: Arc<PerKey<Username>>,
     kernel_links: Arc<KernelLinks>,
     pool_links: Arc<PoolLinks>,
     quota_claims: Arc<QuotaClaims>,
@@ -73,7 +73,7 @@ impl Labs {
             registry: Arc::default(),
             ready: Arc::default(),
             draining: Arc::default(),
-            user_locks: Arc::new(PerUser::one()),
+            user_locks: Arc::new(PerKey::one()),
             kernel_links: Arc::default(),
             pool_links: Arc::default(),
             quota_claims: Arc::default(),

@@ -19,7 +19,7 @@ pub use issuer::{Issuer, KeySetUrl};
 pub use jupyterhub::JupyterHubAuth;
 pub use oidc::OidcAuth;
 
-use super::{InvalidSetting, check_span};
+use super::{InvalidSetting, PeerRange, check_span};
 
 /// The section `auth` as it is written in the file.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +77,17 @@ pub struct Auth {
     pub methods: Vec<AuthMethod>,
     /// UIDs, GIDs and groups of users for whom no method provides them.
     pub identities: Identities,
+}
+
+impl Auth {
+    /// The addresses of the ingress that authenticates callers; none without the mode `headers`.
+    pub fn trusted_peers(&self) -> &[PeerRange] {
+        let headers = self.methods.iter().find_map(|method| match method {
+            AuthMethod::Headers(headers) => Some(headers.trusted_peers.as_slice()),
+            AuthMethod::Static(_) | AuthMethod::JupyterHub(_) | AuthMethod::Oidc(_) => None,
+        });
+        headers.unwrap_or_default()
+    }
 }
 
 /// A mode with its settings.

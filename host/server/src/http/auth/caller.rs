@@ -11,6 +11,7 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
 use super::{AuthError, Authenticator};
+use crate::http::connections::Visitor;
 use crate::http::fair_use::{FairUse, UserSlot};
 use crate::http::problem::Problem;
 use crate::telemetry::trace;
@@ -79,6 +80,7 @@ where
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
         let mut caller = Authenticator::from_ref(state).caller(&parts.headers, peer).await?;
         caller.refuse_cross_site(&parts.method, &parts.headers)?;
+        Visitor::authenticated(&parts.extensions);
         tracing::Span::current().record("caller", caller.username.as_str());
         trace::note_caller(caller.username.as_str());
         if let Some(user) = caller.limited() {

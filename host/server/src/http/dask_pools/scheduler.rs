@@ -4,7 +4,8 @@ use axum::extract::{FromRequest, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::stream::unfold;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
+use http::request::Parts;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -34,9 +35,9 @@ pub(in crate::http) async fn connect_scheduler(
     State(labs): State<Labs>,
     State(shutdown): State<CancellationToken>,
     PoolPath(key): PoolPath,
-    headers: HeaderMap,
+    parts: Parts,
 ) -> Result<Response, Problem> {
-    pod_program::check(&labs, &key, &headers)?;
+    pod_program::check(&labs, &key, &parts)?;
     let orders = labs.connect_scheduler(&key).map_err(|why| match why {
         NoOrders::Ending => unknown_pool(),
         NoOrders::TooMany => pod_program::too_many(),
@@ -67,11 +68,12 @@ pub(in crate::http) async fn report_workers(
     State(labs): State<Labs>,
     State(fair_use): State<FairUse>,
     PoolPath(key): PoolPath,
-    headers: HeaderMap,
     request: Request,
 ) -> Result<StatusCode, Problem> {
-    pod_program::check(&labs, &key, &headers)?;
+    let (parts, body) = request.into_parts();
+    pod_program::check(&labs, &key, &parts)?;
     let _turn = fair_use.request(&key.lab.user).await?;
+    let request = Request::from_parts(parts, body);
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let wire::SchedulerReport { ready, wanted } = wire::parse_report(&body)?;
     labs.report_workers(&key, ready, wanted);

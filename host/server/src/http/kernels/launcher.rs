@@ -4,7 +4,8 @@ use axum::extract::{FromRequest, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::stream::unfold;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
+use http::request::Parts;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -32,9 +33,9 @@ pub(in crate::http) async fn connect_launcher(
     State(labs): State<Labs>,
     State(shutdown): State<CancellationToken>,
     KernelPath(key): KernelPath,
-    headers: HeaderMap,
+    parts: Parts,
 ) -> Result<Response, Problem> {
-    pod_program::check(&labs, &key, &headers)?;
+    pod_program::check(&labs, &key, &parts)?;
     let commands = labs.connect_launcher(&key).ok_or_else(pod_program::too_many)?;
     let frames = unfold(commands, async |mut commands| Some((frame(commands.recv().await?), commands)));
     Ok(event_stream(pod_program::stream(frames, shutdown)))
@@ -58,11 +59,12 @@ pub(in crate::http) async fn report_process(
     State(labs): State<Labs>,
     State(fair_use): State<FairUse>,
     KernelPath(key): KernelPath,
-    headers: HeaderMap,
     request: Request,
 ) -> Result<StatusCode, Problem> {
-    pod_program::check(&labs, &key, &headers)?;
+    let (parts, body) = request.into_parts();
+    pod_program::check(&labs, &key, &parts)?;
     let _turn = fair_use.request(&key.lab.user).await?;
+    let request = Request::from_parts(parts, body);
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     labs.report_process(&key, wire::parse_process(&body)?);
     Ok(StatusCode::NO_CONTENT)
