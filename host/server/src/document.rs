@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{StatusCode, redirect};
 use wasmspawner_core::secret::SecretString;
 
-use crate::outgoing;
+use crate::outgoing::{self, BodyError};
 
 /// What is asked for.
 #[derive(Debug)]
@@ -84,14 +83,11 @@ impl DocumentRequest<'_> {
         if media_type.starts_with("text/html") {
             return Err(DocumentError::WebPage);
         }
-        let (mut body, mut bytes) = (answer.bytes_stream(), Vec::new());
-        while let Some(part) = body.next().await {
-            bytes.extend_from_slice(&part.map_err(unavailable)?);
-            if bytes.len() > self.limit {
-                return Err(DocumentError::TooLarge(self.limit));
-            }
-        }
-        let text = String::from_utf8(bytes).map_err(|_| DocumentError::NotText)?;
+        let bytes = outgoing::body(answer, self.limit).await.map_err(|error| match error {
+            BodyError::Broken(error) => unavailable(error),
+            BodyError::TooLarge { .. } | BodyError::Malformed(_) => DocumentError::TooLarge(self.limit),
+        })?;
+        let text = String::from_utf8(bytes.into()).map_err(|_| DocumentError::NotText)?;
         Ok(Document { text, media_type })
     }
 }

@@ -13,6 +13,7 @@ pub mod hub;
 pub mod images;
 pub mod inventory;
 pub mod k8s;
+mod machine_memory;
 mod one_machine;
 mod outgoing;
 mod per_key;

@@ -1,8 +1,12 @@
-//! The HTTP client for other services: the identity provider and JupyterHub.
+//! The HTTP client for other services: identity providers, JupyterHub, registries, collectors.
+//!
+//! Nothing else reads the body of an answer: whoever is asked may be compromised, and answer without end.
 
 use std::time::Duration;
 
-use reqwest::{Client, ClientBuilder};
+use bytes::Bytes;
+use reqwest::{Client, ClientBuilder, Response};
+use serde::de::DeserializeOwned;
 use tokio_rustls::rustls::crypto::ring;
 use wasmspawner_core::config::BaseUrl;
 
@@ -18,6 +22,46 @@ pub(crate) fn builder(plain: bool, timeout: Duration) -> ClientBuilder {
     let _ = ring::default_provider().install_default();
     let builder = Client::builder().timeout(timeout);
     if plain { builder.tls_certs_only([]) } else { builder }
+}
+
+/// Why an answer cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    /// It is larger than it may be.
+    #[error("the answer is larger than {limit} bytes")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+        /// Its size as the sender says it, or as much as was received.
+        size: u64,
+    },
+    /// It does not end as it should.
+    #[error("the answer is not complete")]
+    Broken(#[from] reqwest::Error),
+    /// It is no JSON, or another document.
+    #[error("the answer is malformed: {0}")]
+    Malformed(#[from] serde_json::Error),
+}
+
+/// The body of an answer, of at most `limit` bytes. A larger one is not read to its end.
+pub(crate) async fn body(mut answer: Response, limit: usize) -> Result<Bytes, BodyError> {
+    if let Some(size) = answer.content_length().filter(|size| *size > limit as u64) {
+        return Err(BodyError::TooLarge { limit, size });
+    }
+    let mut body = Vec::new();
+    while let Some(part) = answer.chunk().await? {
+        let size = body.len() + part.len();
+        if size > limit {
+            return Err(BodyError::TooLarge { limit, size: size as u64 });
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body.into())
+}
+
+/// The JSON in an answer of at most `limit` bytes.
+pub(crate) async fn json<T: DeserializeOwned>(answer: Response, limit: usize) -> Result<T, BodyError> {
+    Ok(serde_json::from_slice(&body(answer, limit).await?)?)
 }
 
 /// A URL as people may see it: without a user and a password, and without its query, in which services take tokens

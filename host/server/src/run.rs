@@ -96,7 +96,8 @@ pub async fn run(
     let prefix = Prefix::of(&http);
     write_address(&used, &api, &prefix)?;
     let tls = http.tls.clone().map(Tls::open).transpose()?;
-    let connections = Connections::to_api(&http, used.auth.trusted_peers(), tls.as_ref()).context("http.tls")?;
+    let connections =
+        Connections::to_api(&http, used.auth.trusted_peers(), tls.as_ref()).context("http.tls")?;
     let address = api.local_addr()?;
 
     // The one-machine cluster must outlive the drivers that work on it.

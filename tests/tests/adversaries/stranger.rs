@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::service::Service;
 
-use crate::BINARY;
+use crate::{BINARY, resident};
 
 /// How long a legitimate request may wait while the service is under attack. It is far below the times after which
 /// connections of strangers end, and above what a busy machine needs.
@@ -51,13 +51,6 @@ async fn is_alive(service: &Service) {
     assert_eq!(answer.status, 200);
 }
 
-/// Resident memory in MiB.
-fn resident(service: &Service) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", service.pid().unwrap())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
-}
-
 /// A head of a request that goes on for ever.
 fn unfinished_head(bytes: usize) -> Vec<u8> {
     let mut head = format!("GET {PREFIX}/labs HTTP/1.1\r\nHost: x\r\nX-A: ").into_bytes();
@@ -92,7 +85,7 @@ async fn requests_without_a_credential_on_many_connections_keep_nobody_out() {
         is_served(&service.admin().unwrap()).await;
         is_alive(&service).await;
         // Each gets one answer at most, and is closed.
-        let ends = connections.iter_mut().map(|connection| connection.read_to_end_of_input());
+        let ends = connections.iter_mut().map(ReadInTime::read_to_end_of_input);
         join_all(ends).await;
     }
 }

@@ -115,6 +115,29 @@ async fn calls_with_many_parts_leave_room_for_others() {
     }
 }
 
+/// All calls share the memory that the service has for them, and a policy gets half of it.
+#[tokio::test]
+async fn calls_that_take_all_memory_fail_and_leave_room_for_others() {
+    let takes_much = LOOPS_FOR_USERS.replace("(loop", "(drop (memory.grow (i32.const 1600))) (loop");
+    let greedy = ComponentText { limits: &takes_much, ..ComponentText::default() };
+    let (greedy, _folder) = greedy.spec("greedy");
+    let (good, _other_folder) = ComponentText::default().spec("good");
+    let options = EngineOptions { memory: 256 << 20, ..options() };
+    let policies = Policies::load(vec![within(1000, greedy), good], options).await.unwrap();
+    let somebody = User { name: "somebody".into(), ..User::default() };
+    let (usage, subject) = (Usage::default(), Subject::default());
+    let mut calls: FuturesUnordered<_> =
+        (0..4).map(|_| policies.limits(&somebody, usage, &subject)).collect();
+    for _ in 0..3 {
+        let error = calls.next().await.unwrap().unwrap_err();
+        assert!(matches!(error.kind, CallErrorKind::NoMemory), "one of them has all of it: {error}");
+        assert_eq!((error.policy.as_str(), error.kind.name()), ("greedy", "overloaded"));
+    }
+    let spared = User { name: TRIAL_USER.into(), ..User::default() };
+    let answers = with_cpu(|| policies.limits(&spared, usage, &subject)).await.unwrap();
+    assert_eq!(answers.len(), 2);
+}
+
 #[tokio::test]
 async fn handles_of_the_host_are_limited() {
     let floods = ComponentText {

@@ -296,7 +296,11 @@ mod tests {
         assert_eq!(held.len(), 20);
         assert!(all_from(&connections, "2001:db8::ffff:1".parse().unwrap()).is_empty());
         assert_eq!(all_from(&connections, "2001:db8:0:1::1".parse().unwrap()).len(), 20);
-        assert_eq!(all_from(&connections, "::ffff:192.0.2.1".parse().unwrap()).len(), 10, "50 are for visitors");
+        assert_eq!(
+            all_from(&connections, "::ffff:192.0.2.1".parse().unwrap()).len(),
+            10,
+            "50 are for visitors"
+        );
         assert!(Block::from(address(1)) == Block::from("::ffff:192.0.2.1".parse::<IpAddr>().unwrap()));
     }
 

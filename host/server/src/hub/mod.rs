@@ -19,7 +19,7 @@ use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes}
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
-use crate::outgoing;
+use crate::outgoing::{self, BodyError};
 use crate::secret_file::exposed_mode;
 use crate::telemetry::trace;
 
@@ -28,6 +28,8 @@ use crate::telemetry::trace;
 const PAGES: &str = "application/jupyterhub-pagination+json";
 /// Users per page. A Hub with a lower limit answers with smaller pages and says so.
 const PAGE: usize = 200;
+/// The largest answer that is read, in bytes: a page of users with all their servers.
+const ANSWER_BYTES: usize = 16 << 20;
 /// How long all pages together may take.
 const ALL_PAGES: Duration = Duration::from_mins(2);
 
@@ -105,11 +107,12 @@ impl HubApi {
         let request = request.header(AUTHORIZATION, format!("token {}", token.expose()));
         let response = traced(route, request).await.map_err(|error| self.unreachable(innermost(&error)))?;
         match response.status() {
-            StatusCode::OK => {
-                let body = response.bytes().await.map_err(|error| self.unreachable(innermost(&error)))?;
-                serde_json::from_slice(&body)
-                    .map_err(|error| HubError::Malformed { problem: error.to_string() })
-            }
+            StatusCode::OK => outgoing::json(response, ANSWER_BYTES).await.map_err(|error| match error {
+                BodyError::Broken(error) => self.unreachable(innermost(&error)),
+                BodyError::TooLarge { .. } | BodyError::Malformed(_) => {
+                    HubError::Malformed { problem: error.to_string() }
+                }
+            }),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 Err(HubError::UnknownToken { path: self.config.token_file.clone() })
             }

@@ -14,7 +14,7 @@ use wasmspawner_core::digest::Digest;
 
 use super::credentials::{Credentials, Login};
 use super::error::{RegistryError, Setting};
-use crate::outgoing;
+use crate::outgoing::{self, BodyError};
 
 /// The most that is read of a manifest, as other clients do it, in bytes.
 const MANIFEST: u64 = 4 << 20;
@@ -270,18 +270,11 @@ fn with_digest(digest: &str, bytes: Bytes) -> Result<Bytes, RegistryError> {
 }
 
 /// The body of an answer, of at most `limit` bytes.
-pub(super) async fn limited(mut answer: Response, limit: u64) -> Result<Bytes, RegistryError> {
-    let too_large = |size: u64| RegistryError::TooLarge { size, limit };
-    if let Some(size) = answer.content_length().filter(|size| *size > limit) {
-        return Err(too_large(size));
-    }
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await? {
-        body.extend_from_slice(&chunk);
-        let received = body.len() as u64;
-        if received > limit {
-            return Err(too_large(received));
-        }
-    }
-    Ok(body.into())
+pub(super) async fn limited(answer: Response, limit: u64) -> Result<Bytes, RegistryError> {
+    let bytes = usize::try_from(limit).unwrap_or(usize::MAX);
+    outgoing::body(answer, bytes).await.map_err(|error| match error {
+        BodyError::TooLarge { size, .. } => RegistryError::TooLarge { size, limit },
+        BodyError::Broken(error) => error.into(),
+        BodyError::Malformed(error) => RegistryError::unusable(error.to_string()),
+    })
 }

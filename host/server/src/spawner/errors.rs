@@ -222,7 +222,9 @@ fn reason(kind: &CallErrorKind) -> &'static str {
         CallErrorKind::UnusableForm(_) => "PolicyUnusableForm",
         CallErrorKind::UnusableMenu(_) => "PolicyUnusableMenu",
         CallErrorKind::Incompatible(_) => "PolicyIncompatible",
-        CallErrorKind::Overloaded(_) | CallErrorKind::NoCpu(_) => "PolicyOverloaded",
+        CallErrorKind::Overloaded(_) | CallErrorKind::NoMemory | CallErrorKind::NoCpu(_) => {
+            "PolicyOverloaded"
+        }
         CallErrorKind::Engine(_) => "PolicyEngine",
     }
 }

@@ -353,6 +353,15 @@ impl Labs {
         self.tell(key, Message::Housekeeping);
     }
 
+    /// Removes the oldest failed labs of a user who has more of them than labs at a time are allowed.
+    pub(super) fn forget_oldest_failures(&self, user: &Username) {
+        let kept = self.context().config.current().limits.per_user.labs.get();
+        let kept = usize::try_from(kept).unwrap_or(usize::MAX);
+        for handle in self.registry().failures_beyond(kept, user) {
+            let _ = handle.inbox.send(Box::new(Message::ForgetFailure));
+        }
+    }
+
     /// Makes all drivers do their periodic work.
     pub(super) fn housekeeping(&self) {
         for (_, handle) in self.registry().iter() {

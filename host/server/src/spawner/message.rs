@@ -48,6 +48,8 @@ pub(super) enum Message {
     ClusterAway(Option<ClusterRef>, bool),
     /// The environment variables of the spawn whose record has this uid were read from the cluster.
     Env { spawn: String, env: BTreeMap<String, String> },
+    /// Remove the lab if it has failed, however short ago: its user has many such labs.
+    ForgetFailure,
     /// Do the periodic work.
     Housekeeping,
 }

@@ -1,5 +1,6 @@
 //! The registry of labs and their drivers.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tokio::sync::{mpsc, watch};
@@ -73,6 +74,18 @@ impl Registry {
             }
         }
         present
+    }
+
+    /// The failed labs and children of a user beyond the newest `kept`.
+    pub(super) fn failures_beyond(&self, kept: usize, user: &Username) -> Vec<&Handle> {
+        let failed = self.of_user(user).filter_map(|(_, handle)| {
+            let view = handle.view.borrow();
+            let failed = view.snapshot.as_ref().filter(|spawn| spawn.status == LabStatus::Failed)?;
+            Some((failed.about.started_at, handle))
+        });
+        let mut failed: Vec<_> = failed.collect();
+        failed.sort_by_key(|(began, _)| Reverse(*began));
+        failed.into_iter().skip(kept).map(|(_, handle)| handle).collect()
     }
 
     /// The children of a lab.

@@ -8,6 +8,7 @@ use wasmspawner_core::config::{Config, RouteFields};
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
 use wasmspawner_core::manifest::service_name;
+use wasmspawner_core::policy::Options;
 use wasmspawner_core::record::{LabDescription, Place, PoolDescription};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{ObservedPod, Stage};
@@ -55,6 +56,13 @@ pub struct LabDetails {
 }
 
 impl LabDetails {
+    /// The same without what the user has asked for.
+    pub(super) fn without_request(&self) -> Self {
+        let description =
+            LabDescription { options: Options::default(), ..LabDescription::clone(&self.description) };
+        Self { description: Arc::new(description), env: BTreeMap::new(), started_at: self.started_at }
+    }
+
     /// The same, with as many workers as a Dask pool has by now: it may have been scaled while policies decided.
     pub(super) fn with_workers_of(self: &Arc<Self>, now: &Self) -> Arc<Self> {
         let (Some(pool), Some(now)) = (&self.description.pool, &now.description.pool) else {

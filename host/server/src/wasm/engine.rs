@@ -13,7 +13,7 @@ use super::engine_config::config;
 use super::errors::{CallErrorKind, EngineError};
 use super::hook::Hook;
 use super::hook_table::{Calling, Ended, Guest, WrongType};
-use super::limits::{DeadlineExceeded, Limits, MemoryExceeded, as_millis};
+use super::limits::{DeadlineExceeded, Limits, MemoryExceeded, NoSharedMemory, as_millis};
 use super::message::message;
 use super::package_versions;
 use super::policy_name::PolicyName;
@@ -22,6 +22,7 @@ use super::slots::{PolicySlots, Slots};
 use super::time_slice::{InSlices, TICK, TimeSlice};
 use super::version_record::VersionRecords;
 use crate::inventory::LiveInventory;
+use crate::machine_memory;
 use crate::registry::Artifacts;
 
 /// How long a call may compute in a time slice. Guests are looked at whenever the clock ticks, at every loop and at every function; only
@@ -59,6 +60,8 @@ pub struct EngineOptions {
     pub slots: u32,
     /// How long a call waits for a slot.
     pub slot_wait: Duration,
+    /// The memory of all calls together, in bytes; at least that of one call.
+    pub memory: usize,
     /// The largest component that is accepted, in bytes.
     pub component_bytes: u64,
     /// Compiles components.
@@ -82,6 +85,7 @@ impl Default for EngineOptions {
         Self {
             slots: 64,
             slot_wait: Duration::from_secs(2),
+            memory: machine_memory::limit() / 2,
             component_bytes: 32 << 20,
             compiler: Compiler::default(),
             cache: None,
@@ -122,7 +126,7 @@ impl Engine {
         Ok(Self {
             linker: package_versions::linker(&wasm).map_err(|error| setup(&error))?,
             wasm,
-            slots: Slots::new(options.slots, options.slot_wait),
+            slots: Slots::new(options.slots, options.slot_wait, options.memory),
             background: Background::new()?,
             versions: options
                 .cache
@@ -173,6 +177,8 @@ impl Engine {
         F: FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     {
         let slot = self.slots.take(slots).await?;
+        let mut state = state;
+        state.memory.share(self.slots.memory(slots));
         let (component, engine) = (component.clone(), self.wasm.clone());
         let slice = TimeSlice::default();
         let this_slice = slice.clone();
@@ -256,6 +262,9 @@ fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) 
     }
     if let Some(exceeded) = error.downcast_ref::<MemoryExceeded>() {
         return CallErrorKind::Memory { asked: exceeded.asked, limit: limits.memory_bytes };
+    }
+    if error.is::<NoSharedMemory>() {
+        return CallErrorKind::NoMemory;
     }
     if let Some(mismatch) = error.downcast_ref::<WrongType>() {
         return CallErrorKind::Incompatible(mismatch.0.clone());

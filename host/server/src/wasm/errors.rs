@@ -60,6 +60,11 @@ pub enum CallErrorKind {
     /// Too many calls at once: no slot became free within this many milliseconds.
     #[error("no slot for the call became free in {0} ms; the service is overloaded")]
     Overloaded(u64),
+    /// Too much memory at once: the calls under way have what there is for them.
+    #[error(
+        "no memory is left for the call; the calls of policies under way have too much, or the service's memory limit is too small"
+    )]
+    NoMemory,
     /// Too little CPU: the call could compute all the time, and has not ended within this many milliseconds.
     #[error("had too little CPU to answer within {0} ms; the machine is overloaded")]
     NoCpu(u64),
@@ -105,13 +110,13 @@ impl CallErrorKind {
             | Self::UnusableForm(_)
             | Self::UnusableMenu(_)
             | Self::Incompatible(_) => CallBlame::Policy,
-            Self::Overloaded(_) | Self::NoCpu(_) | Self::Engine(_) => CallBlame::Host,
+            Self::Overloaded(_) | Self::NoMemory | Self::NoCpu(_) | Self::Engine(_) => CallBlame::Host,
         }
     }
 
     /// Whether too much was asked at once, so that the same call may be answered in a moment.
     pub fn is_overload(&self) -> bool {
-        matches!(self, Self::Overloaded(_) | Self::NoCpu(_))
+        matches!(self, Self::Overloaded(_) | Self::NoMemory | Self::NoCpu(_))
     }
 
     /// A short name for metrics and for machine-readable reasons. It does not change between versions.
@@ -128,7 +133,7 @@ impl CallErrorKind {
             Self::NotGranted(_) => "not_granted",
             Self::UnusableForm(_) => "unusable_form",
             Self::UnusableMenu(_) => "unusable_menu",
-            Self::Overloaded(_) | Self::NoCpu(_) => "overloaded",
+            Self::Overloaded(_) | Self::NoMemory | Self::NoCpu(_) => "overloaded",
             Self::Incompatible(_) => "incompatible",
             Self::Engine(_) => "engine",
         }

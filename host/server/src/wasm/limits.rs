@@ -4,6 +4,7 @@ use wasmspawner_core::config::CallLimits;
 use wasmtime::ResourceLimiter;
 
 use super::hook::Hook;
+use super::slots::SharedMemory;
 
 /// The limits of one call of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,12 +89,18 @@ pub(super) struct MemoryExceeded {
     pub(super) asked: usize,
 }
 
+/// The calls of policies have too much memory together.
+#[derive(Debug, thiserror::Error)]
+#[error("no memory is left for calls of policies")]
+pub(super) struct NoSharedMemory;
+
 /// The memory of one call, summed over all its memories and tables: a component may have dozens, so a limit for each of them
 /// would be useless.
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     used: usize,
     limit: usize,
+    shared: Option<SharedMemory>,
 }
 
 /// The most elements of a table; a Rust guest has a few hundred.
@@ -103,14 +110,23 @@ const TABLE_ELEMENTS: usize = 100_000;
 const TABLE_ELEMENT: usize = size_of::<usize>();
 
 impl MemoryBudget {
+    /// At most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
-        Self { used: 0, limit }
+        Self { used: 0, limit, shared: None }
+    }
+
+    /// The memory is also counted in `shared`.
+    pub(super) fn share(&mut self, shared: SharedMemory) {
+        self.shared = Some(shared);
     }
 
     fn grow(&mut self, current: usize, desired: usize) -> wasmtime::Result<bool> {
         let asked = self.used.saturating_sub(current).saturating_add(desired);
         if asked > self.limit {
             return Err(MemoryExceeded { asked }.into());
+        }
+        if self.shared.as_mut().is_some_and(|shared| !shared.grow_to(asked)) {
+            return Err(NoSharedMemory.into());
         }
         self.used = asked;
         Ok(true)

@@ -1,4 +1,5 @@
-//! How many calls may be under way at the same time: of all policies together, and of each.
+//! How many calls may be under way at the same time, and how much memory they may have: of all policies together, and of
+//! each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,17 +7,23 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::errors::CallErrorKind;
-use super::limits::as_millis;
+use super::limits::{MEMORY_SLOT, as_millis};
 
-/// The slots for calls. A policy whose calls are slow takes at most half of them, so that others need not wait for it.
+/// The slots and the memory for calls. A policy whose calls are slow or large takes at most half of either, so that others
+/// need not wait for it.
 pub(super) struct Slots {
     all: Arc<Semaphore>,
-    of_each_policy: usize,
+    memory: Arc<Semaphore>,
+    number: usize,
+    pages: usize,
     wait: Duration,
 }
 
-/// The slots of one policy.
-pub(super) struct PolicySlots(Arc<Semaphore>);
+/// The slots and the memory of one policy.
+pub(super) struct PolicySlots {
+    calls: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
+}
 
 /// A place among the calls that are under way. It is held until the call's instance is gone.
 pub(super) struct Slot {
@@ -24,26 +31,63 @@ pub(super) struct Slot {
     _of_all: OwnedSemaphorePermit,
 }
 
+/// The memory that a call shares with others. What it has taken is given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct SharedMemory {
+    of_policy: Arc<Semaphore>,
+    of_all: Arc<Semaphore>,
+    taken: Vec<OwnedSemaphorePermit>,
+    pages: usize,
+}
+
+/// The unit in which memory is counted, in bytes: a page of WebAssembly.
+const PAGE: usize = 64 << 10;
+
 impl Slots {
-    /// So many slots, for which a call waits this long.
-    pub(super) fn new(number: u32, wait: Duration) -> Self {
-        let number = number as usize;
-        Self { all: Arc::new(Semaphore::new(number)), of_each_policy: number.div_ceil(2), wait }
+    /// So many slots, for which a call waits this long, and so many bytes of memory for all calls together. One call may
+    /// always have as much as the engine allows.
+    pub(super) fn new(number: u32, wait: Duration, memory: usize) -> Self {
+        let (number, pages) = (number as usize, memory.max(MEMORY_SLOT) / PAGE);
+        let (all, memory) = (Arc::new(Semaphore::new(number)), Arc::new(Semaphore::new(pages)));
+        Self { all, memory, number, pages, wait }
     }
 
     pub(super) fn for_a_policy(&self) -> PolicySlots {
-        PolicySlots(Arc::new(Semaphore::new(self.of_each_policy)))
+        let pages = self.pages.div_ceil(2).max(MEMORY_SLOT / PAGE);
+        PolicySlots {
+            calls: Arc::new(Semaphore::new(self.number.div_ceil(2))),
+            memory: Arc::new(Semaphore::new(pages)),
+        }
     }
 
     /// The next slot that is free for the policy.
     pub(super) async fn take(&self, policy: &PolicySlots) -> Result<Slot, CallErrorKind> {
         let both = async {
-            let of_policy = Arc::clone(&policy.0).acquire_owned().await.ok()?;
+            let of_policy = Arc::clone(&policy.calls).acquire_owned().await.ok()?;
             let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
             Some(Slot { _of_policy: of_policy, _of_all: of_all })
         };
         let taken = tokio::time::timeout(self.wait, both).await.ok().flatten();
         taken.ok_or_else(|| CallErrorKind::Overloaded(as_millis(self.wait)))
+    }
+
+    /// The memory for a call of the policy.
+    pub(super) fn memory(&self, policy: &PolicySlots) -> SharedMemory {
+        let (of_policy, of_all) = (Arc::clone(&policy.memory), Arc::clone(&self.memory));
+        SharedMemory { of_policy, of_all, taken: Vec::new(), pages: 0 }
+    }
+}
+
+impl SharedMemory {
+    /// Takes what is missing to `bytes`. False if others have taken too much.
+    pub(super) fn grow_to(&mut self, bytes: usize) -> bool {
+        let missing = bytes.div_ceil(PAGE).saturating_sub(self.pages);
+        let Ok(permits) = u32::try_from(missing) else { return false };
+        let take = |semaphore: &Arc<Semaphore>| Arc::clone(semaphore).try_acquire_many_owned(permits).ok();
+        let Some((of_policy, of_all)) = take(&self.of_policy).zip(take(&self.of_all)) else { return false };
+        self.taken.extend([of_policy, of_all]);
+        self.pages += missing;
+        true
     }
 }
 
@@ -53,7 +97,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_policy_has_half_of_the_slots_and_others_have_the_rest() {
-        let slots = Slots::new(4, Duration::from_secs(2));
+        let slots = Slots::new(4, Duration::from_secs(2), 0);
         let (one, another) = (slots.for_a_policy(), slots.for_a_policy());
         let mut taken = vec![slots.take(&one).await.unwrap(), slots.take(&one).await.unwrap()];
         assert!(matches!(slots.take(&one).await, Err(CallErrorKind::Overloaded(2000))));
@@ -66,9 +110,37 @@ mod tests {
 
     #[tokio::test]
     async fn one_slot_is_for_every_policy() {
-        let slots = Slots::new(1, Duration::ZERO);
+        let slots = Slots::new(1, Duration::ZERO, 0);
         for policy in [slots.for_a_policy(), slots.for_a_policy()] {
             assert!(slots.take(&policy).await.is_ok());
         }
+    }
+
+    #[test]
+    fn a_policy_has_half_of_the_memory_and_others_have_the_rest() {
+        let slots = Slots::new(64, Duration::ZERO, 4 * MEMORY_SLOT);
+        let (one, another) = (slots.for_a_policy(), slots.for_a_policy());
+        let (mut first, mut second) = (slots.memory(&one), slots.memory(&one));
+        assert!(
+            first.grow_to(1)
+                && first.grow_to(PAGE)
+                && first.grow_to(MEMORY_SLOT)
+                && second.grow_to(MEMORY_SLOT)
+        );
+        assert!(!slots.memory(&one).grow_to(1), "it has half of it");
+        let (mut third, mut fourth) = (slots.memory(&another), slots.memory(&another));
+        assert!(third.grow_to(MEMORY_SLOT) && fourth.grow_to(MEMORY_SLOT - PAGE));
+        assert!(
+            fourth.grow_to(MEMORY_SLOT) && !slots.memory(&slots.for_a_policy()).grow_to(1),
+            "nothing is left"
+        );
+        drop(first);
+        assert!(slots.memory(&one).grow_to(MEMORY_SLOT));
+    }
+
+    #[test]
+    fn one_call_may_have_what_the_engine_allows_however_little_memory_there_is() {
+        let slots = Slots::new(64, Duration::ZERO, 0);
+        assert!(slots.memory(&slots.for_a_policy()).grow_to(MEMORY_SLOT));
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Hub {
 }
 
 const PROVIDER: &str = "JupyterHub";
+/// The largest answer that is read, in bytes: the owner of a token, with all groups.
+const ANSWER_BYTES: usize = 1 << 20;
 /// What makes the Hub say a user's groups. It answers about an unknown user as about one that the token may not read.
 const GROUPS_REMEDY: &str = "let the user log in to JupyterHub once, give the service's own token there \
                              (hub.token_file) the scope read:users:groups";
@@ -110,7 +112,9 @@ async fn answer(
     let response = traced(route, request).await.map_err(unavailable)?;
     match response.status() {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => Ok(None),
-        status if status.is_success() => response.json().await.map(Some).map_err(unavailable),
+        status if status.is_success() => {
+            outgoing::json(response, ANSWER_BYTES).await.map(Some).map_err(unavailable)
+        }
         status => Err(unavailable(status)),
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Ingress {
 }
 
 const PROVIDER: &str = "Gafaelfawr";
+/// The largest answer that is read, in bytes: what Gafaelfawr says of a token or a user.
+const ANSWER_BYTES: usize = 1 << 20;
 /// What makes Gafaelfawr say a user's groups.
 const GROUPS_REMEDY: &str = "let the ingress delegate a token for which Gafaelfawr says them, or let it set \
                              X-Auth-Request-Groups (auth.headers.ingress_also_sets)";
@@ -172,7 +174,9 @@ impl Ingress {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
                 Err(AuthError::UnknownToken)
             }
-            status if status.is_success() => response.json().await.map_err(unavailable),
+            status if status.is_success() => {
+                outgoing::json(response, ANSWER_BYTES).await.map_err(unavailable)
+            }
             status => Err(unavailable(status)),
         }
     }

@@ -183,7 +183,8 @@ impl Driver {
             }
             Message::ClusterAway(cluster, away) => self.publish_cluster_away(cluster.as_ref(), away),
             Message::Env { spawn, env } => self.learn_env(&spawn, env),
-            Message::Housekeeping => self.forget_failure(),
+            Message::Housekeeping => self.forget_old_failure(),
+            Message::ForgetFailure => self.forget_failure(Timestamp::MAX),
         }
         self.follow_record().await;
         self.start_planned_requests();
@@ -207,6 +208,9 @@ impl Driver {
                 Effect::Finish(outcome) => {
                     self.finish(&outcome);
                     self.span = Span::none();
+                    if matches!(self.lab.phase, Phase::Failed(_)) {
+                        self.keep_little();
+                    }
                 }
                 Effect::Restarted(count) if self.key.is_lab() => {
                     self.context.metrics.labs_restarted(count);
@@ -325,12 +329,25 @@ impl Driver {
         }
     }
 
+    /// Drops the request of a lab that has failed, which may be large, and the oldest failed labs of a user who has many.
+    fn keep_little(&mut self) {
+        self.about = Arc::new(self.about.without_request());
+        self.publish();
+        self.labs.forget_oldest_failures(&self.key.lab.user);
+    }
+
     /// Removes a failed lab once it was kept for long enough (`failed_kept`).
-    fn forget_failure(&mut self) {
+    fn forget_old_failure(&mut self) {
         let kept = self.context.config.current().limits.failed_kept;
         let kept = if self.key.is_lab() { kept } else { kept.min(FAILED_CHILD_KEPT) };
-        let before = self.context.now().checked_sub(kept);
-        if before.is_ok_and(|before| self.lab.forget_failure(before)) {
+        if let Ok(before) = self.context.now().checked_sub(kept) {
+            self.forget_failure(before);
+        }
+    }
+
+    /// Removes a lab that failed before this time, once no object of it is left.
+    fn forget_failure(&mut self, before: Timestamp) {
+        if self.lab.forget_failure(before) {
             self.publish();
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use opentelemetry_http::{HttpClient, HttpError};
 use reqwest::redirect::Policy;
@@ -53,16 +53,10 @@ impl HttpClient for Collector {
             if let Some(file) = headers_file {
                 request.headers_mut().extend(tokio::task::spawn_blocking(move || read(&file)).await??);
             }
-            let mut answer = http.execute(request.try_into()?).await?;
-            let mut body = BytesMut::new();
-            while let Some(chunk) = answer.chunk().await? {
-                body.extend_from_slice(&chunk);
-                if body.len() > ANSWER {
-                    return Err(HttpError::from("the collector's answer is too long"));
-                }
-            }
-            let mut response = Response::new(body.freeze());
-            *response.status_mut() = answer.status();
+            let answer = http.execute(request.try_into()?).await?;
+            let status = answer.status();
+            let mut response = Response::new(outgoing::body(answer, ANSWER).await?);
+            *response.status_mut() = status;
             Ok(response)
         });
         Box::pin(async move { sending.await? })

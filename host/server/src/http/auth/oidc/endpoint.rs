@@ -1,5 +1,6 @@
 //! Where a provider publishes its keys.
 
+use bytes::Bytes;
 use http::StatusCode;
 use reqwest::Client;
 use reqwest::redirect::Policy;
@@ -7,7 +8,7 @@ use serde::Deserialize;
 use wasmspawner_core::config::auth::{Issuer, KeySetUrl, OidcAuth};
 
 use super::key_set::KeySet;
-use crate::outgoing;
+use crate::outgoing::{self, BodyError};
 
 /// The largest answer that is read, in bytes. Real ones have some kilobytes.
 const LARGEST: usize = 256 * 1024;
@@ -87,18 +88,14 @@ impl Endpoint {
         Ok(keys)
     }
 
-    async fn get(&self, url: &str) -> Result<Vec<u8>, NoKeys> {
-        let mut response = self.client.get(url).send().await?;
+    async fn get(&self, url: &str) -> Result<Bytes, NoKeys> {
+        let response = self.client.get(url).send().await?;
         if !response.status().is_success() {
             return Err(NoKeys::Status { url: url.to_owned(), status: response.status() });
         }
-        let mut body = Vec::new();
-        while let Some(part) = response.chunk().await? {
-            if body.len() + part.len() > LARGEST {
-                return Err(NoKeys::TooLarge);
-            }
-            body.extend_from_slice(&part);
-        }
-        Ok(body)
+        outgoing::body(response, LARGEST).await.map_err(|error| match error {
+            BodyError::Broken(error) => NoKeys::Request(error),
+            BodyError::TooLarge { .. } | BodyError::Malformed(_) => NoKeys::TooLarge,
+        })
     }
 }
