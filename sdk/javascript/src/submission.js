@@ -144,7 +144,7 @@ function isOnStep(number, step, base) {
   const steps = distance / step + 0.5;
   // So large a number of steps, which may be infinite, is whole already.
   const rest = steps > 2 ** 53 ? 0 : Math.abs(distance - Math.floor(steps) * step);
-  return rest <= step / 2 ** 24 + (Math.abs(number) + Math.abs(base)) / 2 ** 50;
+  return rest <= step / 2 ** 24 + (Math.abs(number) + Math.abs(base)) / 2 ** 51;
 }
 
 function stepOf(step, base) {

@@ -163,7 +163,7 @@ def _is_on_step(number: float, step: float, base: float) -> bool:
     steps = distance / step + 0.5
     # So large a number of steps, which may be infinite, is whole already.
     rest = 0.0 if steps > 2**53 else abs(distance - math.floor(steps) * step)
-    return rest <= step / 2**24 + (abs(number) + abs(base)) / 2**50
+    return rest <= step / 2**24 + (abs(number) + abs(base)) / 2**51
 
 
 def _step_of(step: float, base: float) -> str:

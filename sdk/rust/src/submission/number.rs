@@ -79,6 +79,6 @@ fn is_on_step(number: f64, step: f64, base: f64) -> bool {
     let steps = distance / step + 0.5;
     // So large a number of steps, which may be infinite, is whole already.
     let rest = if steps > 2_f64.powi(53) { 0.0 } else { (distance - steps.floor() * step).abs() };
-    let tolerance = step / 2_f64.powi(24) + (number.abs() + base.abs()) / 2_f64.powi(50);
+    let tolerance = step / 2_f64.powi(24) + (number.abs() + base.abs()) / 2_f64.powi(51);
     rest <= tolerance
 }
