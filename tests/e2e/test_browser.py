@@ -1,5 +1,6 @@
 """The same in a browser: the form works, the progress bar moves, the lab opens and runs code. Keeps screenshots."""
 
+import json
 import os
 import shutil
 import tempfile
@@ -227,3 +228,41 @@ def test_an_image_is_searched_and_its_lab_opens(world_with_a_registry, browser, 
     image = world.lab("grace")["image"]
     assert image["reference"].endswith("/site/lab:1.9")
     assert image["digest"].startswith("sha256:")
+
+
+FIELD_VALUES = """
+return arguments[0].map(({ field, value }) => {
+  const input = document.createElement(field.kind === 'select' ? 'select' : 'input');
+  for (const choice of field.choices ?? []) input.add(new Option(choice, choice));
+  const attributes = {
+    type: field.kind, value: field.default ?? (field.kind === 'number' ? 0 : ''), pattern: field.pattern,
+    maxlength: field.maxLength, min: field.minimum, max: field.maximum, step: field.step ?? 'any',
+  };
+  for (const [name, text] of Object.entries(attributes)) if (text !== undefined) input.setAttribute(name, text);
+  input.required = field.required ?? false;
+  if (field.kind === 'checkbox') input.checked = [true, 'true', 'on'].includes(value);
+  else if (value !== undefined) input.value = value;
+  return input.validity.valid;
+});
+"""
+
+
+def test_a_browser_agrees_about_values_of_fields(browser):
+    """What the SDKs accept and refuse is what a browser lets a user submit."""
+    table = json.loads((Path(__file__).parents[1] / "tables/form-fields.json").read_text())
+    # A page's radio buttons have only values that are offered, and a text of the API can be no text.
+    rows = [
+        row
+        for row in table["values"]
+        if "browser" not in row and row["field"]["kind"] != "radio" and isinstance(row.get("value", ""), str)
+    ]
+    assert len(rows) > 50
+    browser.get("about:blank")
+    valid = browser.execute_script(FIELD_VALUES, rows)
+    assert [row for row, is_valid in zip(rows, valid, strict=True) if is_valid == ("problem" in row)] == []
+    # What is accepted compiles in a browser; one that it cannot read would be ignored.
+    patterns = [
+        row["field"]["pattern"] for row in table["fields"] if "problem" not in row and "pattern" in row["field"]
+    ]
+    assert len(patterns) > 5
+    browser.execute_script("arguments[0].forEach((pattern) => new RegExp(`^(?:${pattern})$`, 'v'))", patterns)

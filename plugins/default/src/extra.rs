@@ -58,6 +58,9 @@ impl Extra {
             required: entry.or_default("required"),
             ..Field::new(name, label, kind)
         };
+        if let Err(problem) = field.check() {
+            entry.problem(&problem.field, problem.message);
+        }
         Self { field, groups: entry.or_default("groups"), effect }
     }
 

@@ -160,7 +160,12 @@ fn all_errors_of_a_configuration_are_reported() {
         "mounts": [{"volume": "hme", "path": "/home"}],
         "init_containers": [{"name": "i", "image": "b", "profile": "root"}],
         "quota": {"groups": {"a/b": {"labs": -1}}},
-        "options": [{"name": "size"}, {"name": "pick", "kind": "select"}],
+        "options": [
+            {"name": "size"},
+            {"name": "pick", "kind": "select"},
+            {"name": "code", "kind": "text", "pattern": r"[\w-]+"},
+            {"name": "disk", "kind": "number", "step": 0},
+        ],
         "evn": {}
     });
     let mut found = problems(&config);
@@ -175,6 +180,8 @@ fn all_errors_of_a_configuration_are_reported() {
             "/mounts/0/volume",
             "/options/0/name",
             "/options/1/choices",
+            "/options/2/pattern",
+            "/options/3/step",
             "/quota/groups/a~1b/labs",
             "/sizes/0/cpu",
             "/sizes/1/name",
@@ -182,6 +189,24 @@ fn all_errors_of_a_configuration_are_reported() {
             "/volumes/0",
             "/volumes/1",
             "/volumes/1/nfs/path",
+        ]
+    );
+}
+
+#[test]
+fn options_are_held_to_their_pattern_and_step() {
+    let code =
+        json!({"name": "code", "label": "Course", "kind": "text", "pattern": "[A-Z]{3}", "env": "COURSE"});
+    let disk = json!({"name": "disk", "label": "Disk", "kind": "number", "step": 0.5});
+    let site = TestKit::<DefaultPolicy>::new(&json!({"options": [code, disk]})).unwrap();
+    assert!(site.parse(&ada(), &json!({"code": "ABC", "disk": "1.5"})).is_ok());
+    let errors = site.parse(&ada(), &json!({"code": "'; DROP TABLE", "disk": 0.3})).unwrap_err();
+    let messages: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "Course cannot be \"'; DROP TABLE\": it must match the pattern [A-Z]{3}",
+            "Disk cannot be 0.3: it must be a multiple of 0.5",
         ]
     );
 }

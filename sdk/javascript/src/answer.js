@@ -1,5 +1,7 @@
 /** The answers of hooks in the types of the contract. */
 
+import { Internal } from './errors.js';
+import { problemOf } from './form.js';
 import { amounts, entries, flag, kebab, large, list, number, oneOf, optional, or, record, signed, small, text, texts, variant, wrong } from './shape.js';
 
 const no = or(false, flag);
@@ -173,6 +175,8 @@ function field(value, at) {
   const { name, label, help, group, required, visibleWhen, kind, ...input } = value;
   const converted = common({ name, label, help, group, required, visibleWhen, kind }, at);
   const val = kind === 'checkbox' ? record({ default: flag })(input, at).default : KINDS[kind](input, at);
+  const problem = problemOf(value);
+  if (problem) throw new Internal(`the form's field ${name} cannot be checked: ${problem}`);
   return { ...converted, kind: { tag: kebab(kind), val } };
 }
 

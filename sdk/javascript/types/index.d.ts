@@ -119,13 +119,24 @@ export interface FieldDetails {
   help?: string;
   /** Title of a group. Fields of the same group are shown together below that title. */
   group?: string;
+  /** Whether it must have a value: a choice, a text that is not empty, a checkbox that is checked. A number always has one. */
   required?: boolean;
   /** Shows the field only while another field, which comes before it, has one of these values. */
   visibleWhen?: { field: string; values: string[] };
 }
 interface ChoiceDetails { default?: string }
-interface TextDetails { placeholder?: string; maxLength?: number; pattern?: string }
-interface NumberDetails { minimum?: number; maximum?: number; step?: number }
+interface TextDetails {
+  placeholder?: string;
+  maxLength?: number;
+  /** A regular expression for the whole text. It may have what `wit/README.md` lists, and says nothing about an empty text. */
+  pattern?: string;
+}
+interface NumberDetails {
+  minimum?: number;
+  maximum?: number;
+  /** The distance between allowed numbers, which begin at the minimum, or else at the default. Any number if absent. */
+  step?: number;
+}
 interface Named { name: string; label: string }
 
 /** A field of the form. The functions of `form` make one. */
@@ -367,6 +378,15 @@ export class Policy {
   images?(user: User, server: string): ImageMenu | undefined;
   /** The images that nodes are to have, the most important first. Asked only if `images` is there, too. */
   prepull(): WantedImage[];
+}
+
+export namespace pattern {
+  /** What in a pattern cannot be checked, and what to write instead. */
+  class PatternError extends RangeError {}
+  /** Throws `PatternError` unless browsers and all SDKs can check the pattern alike. */
+  function check(pattern: string): void;
+  /** Whether the whole text matches the pattern. Throws `PatternError` as `check` does. */
+  function isMatch(pattern: string, text: string): boolean;
 }
 
 export namespace quantity {

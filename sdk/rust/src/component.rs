@@ -59,7 +59,7 @@ impl<P: hooks::Policy> prepare::Guest for Component<P> {
 
 impl<P: hooks::Form> form::Guest for Component<P> {
     fn render(context: form::FormContext) -> Result<form::Form, types::Error> {
-        policy::<P>()?.render(&context)
+        policy::<P>()?.render(&context)?.checked()
     }
 
     fn parse(

@@ -9,6 +9,9 @@
 //! let debug = Field::checkbox("debug", "Verbose logs", false).help("Slower, but tells more");
 //! ```
 
+use crate::bindings::types::{Error, FieldError};
+use crate::pattern;
+
 pub use crate::bindings::form::{
     Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };
@@ -103,6 +106,62 @@ impl Field {
         let values = values.iter().map(|&value| value.into()).collect();
         self.visible_when = Some(Condition { field: field.into(), values });
         self
+    }
+}
+
+impl Field {
+    /// Whether a submission can be held to all that the field says.
+    ///
+    /// # Errors
+    /// The part of the field that cannot be checked: a pattern beyond [`pattern::check`], a step that is not above 0, or a range
+    /// without a number.
+    pub fn check(&self) -> Result<(), FieldError> {
+        match &self.kind {
+            FieldKind::Text(TextInput { pattern: Some(pattern), .. }) => {
+                pattern::check(pattern).map_err(|problem| FieldError::new("pattern", problem))
+            }
+            FieldKind::Number(input) => check_number(input),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Form {
+    /// The form, if submissions can be held to all that its fields say.
+    pub(crate) fn checked(self) -> Result<Self, Error> {
+        if let Self::Fields(fields) = &self {
+            check(fields)?;
+        }
+        Ok(self)
+    }
+}
+
+/// Names the first field that cannot be checked.
+pub(crate) fn check(fields: &[Field]) -> Result<(), Error> {
+    let problem = fields.iter().find_map(|field| Some((field, field.check().err()?)));
+    let Some((field, FieldError { field: part, message })) = problem else { return Ok(()) };
+    Err(Error::Internal(format!("the form's field {} cannot be checked: {part}: {message}", field.name)))
+}
+
+fn check_number(input: &NumberInput) -> Result<(), FieldError> {
+    let NumberInput { default, minimum, maximum, step } = input;
+    for (part, number) in
+        [("default", Some(default)), ("minimum", minimum.as_ref()), ("maximum", maximum.as_ref())]
+    {
+        if number.is_some_and(|number| !number.is_finite()) {
+            return Err(FieldError::new(part, "must be a finite number"));
+        }
+    }
+    if let Some(step) = step
+        && !(step.is_finite() && *step > 0.0)
+    {
+        return Err(FieldError::new("step", "must be a number above 0"));
+    }
+    match (minimum, maximum) {
+        (Some(minimum), Some(maximum)) if minimum > maximum => {
+            Err(FieldError::new("minimum", "must not be above the maximum"))
+        }
+        _ => Ok(()),
     }
 }
 

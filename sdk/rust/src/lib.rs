@@ -52,6 +52,7 @@ pub mod lab_server;
 #[cfg(not(target_arch = "wasm32"))]
 mod lab_stand_in;
 mod options;
+pub mod pattern;
 pub mod pod;
 pub mod quantity;
 pub mod quota;

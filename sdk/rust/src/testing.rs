@@ -2,7 +2,7 @@
 
 use crate::bindings::types::{Error, FieldError, User, Value};
 use crate::event::Event;
-use crate::form::{Field, FormContext};
+use crate::form::{self, Field, FormContext};
 use crate::hooks;
 use crate::images::{ImageMenu, WantedImage};
 pub use crate::images_stand_in::KnownImages;
@@ -31,12 +31,14 @@ impl<P: hooks::Policy> TestKit<P> {
     /// The fields that `user` sees.
     ///
     /// # Errors
-    /// The error of the hook.
+    /// The error of the hook, or a field to which no submission can be held.
     pub fn fields(&self, user: &User) -> Result<Vec<Field>, Error>
     where
         P: hooks::Form,
     {
-        self.policy.fields(&FormContext { user: user.clone(), server: String::new() })
+        let fields = self.policy.fields(&FormContext { user: user.clone(), server: String::new() })?;
+        form::check(&fields)?;
+        Ok(fields)
     }
 
     /// The options from a submission of `user`.

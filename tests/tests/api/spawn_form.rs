@@ -58,6 +58,38 @@ async fn a_submission_is_checked_by_the_policy() {
 }
 
 #[tokio::test]
+async fn options_of_the_api_are_held_to_the_pattern_and_step_of_their_field() {
+    let policy = json!({
+        "images": [{ "name": "lab", "reference": "lab:1" }],
+        "options": [
+            { "name": "code", "label": "Course", "kind": "text", "pattern": "[A-Z]{3}" },
+            { "name": "disk", "label": "Disk", "kind": "number", "step": 0.1 },
+        ],
+    });
+    let site = |config: &mut Value| with_policy(config, &policy.to_string());
+    let service = Service::start_with(BINARY, site).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    // The spawner class submits lists of texts, programs submit JSON.
+    for options in [
+        json!({ "code": ["'; DROP TABLE"], "disk": ["0.35"] }),
+        json!({ "code": "'; DROP TABLE", "disk": 0.35 }),
+    ] {
+        let answer = ada.spawn_with("ada", &json!({ "options": options })).await.unwrap();
+        assert_eq!(answer.problem().unwrap(), "422 invalid_option");
+        let body = answer.json().unwrap();
+        assert_eq!(
+            [&body["detail"][0]["msg"], &body["detail"][1]["msg"]],
+            [
+                "Course cannot be \"'; DROP TABLE\": it must match the pattern [A-Z]{3}",
+                "Disk cannot be 0.35: it must be a multiple of 0.1",
+            ]
+        );
+    }
+    let good = json!({ "options": { "code": "ABC", "disk": 0.3 } });
+    assert_eq!(ada.spawn_with("ada", &good).await.unwrap().status, 303);
+}
+
+#[tokio::test]
 async fn a_site_can_use_the_profiles_of_kubespawner() {
     let profiles = include_str!("../../../plugins/default/example-profiles.json");
     let site = |config: &mut Value| {

@@ -49,7 +49,7 @@ pub struct TextInput {
     /// Largest length in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u32>,
-    /// A pattern in the syntax of HTML (ECMAScript, matched against the whole value). Only the browser checks it.
+    /// A pattern in the syntax of HTML (ECMAScript, matched against the whole value). The browser checks it, and the policy again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
@@ -66,7 +66,7 @@ pub struct NumberInput {
     /// Largest allowed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<f64>,
-    /// Distance between allowed numbers; absent if any number is allowed.
+    /// Distance between allowed numbers, which begin at `minimum`, or else at `default`. Absent if any number is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
 }
@@ -113,7 +113,7 @@ pub struct Field {
     /// Title of a group. Fields of the same group are shown together below that title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The browser requires a value.
+    /// A value is required.
     #[serde(default)]
     pub required: bool,
     /// The condition under which the field is shown; absent for always.

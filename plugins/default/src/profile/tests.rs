@@ -103,21 +103,26 @@ fn an_error_names_the_field_as_it_was_submitted() {
     };
     assert_eq!(
         wrong(json!({"profile": "custom", "image": "matlab"})),
-        ["image: is not offered; choose one of datascience, rstudio, scipy, unlisted-choice"]
+        ["image: Image cannot be \"matlab\": choose one of datascience, rstudio, scipy, unlisted-choice"]
     );
     assert_eq!(
         wrong(json!({"profile": "custom", "profile-option-custom--resources": "mem_99"})),
-        ["profile-option-custom--resources: is not offered; choose one of mem_16, mem_4"]
+        ["profile-option-custom--resources: Memory cannot be \"mem_99\": choose one of mem_16, mem_4"]
     );
-    assert_eq!(wrong(json!({"profile": "small", "image": "scipy"})), ["image: is not a field of this form"]);
+    assert_eq!(
+        wrong(json!({"profile": "small", "image": "scipy"})),
+        ["image: is not a field of this form; leave it out"]
+    );
     assert_eq!(
         wrong(json!({"profile": "huge"})),
-        ["profile: is not offered; choose one of small, custom, gpu-nvidia-a100"]
+        ["profile: Server cannot be \"huge\": choose one of small, custom, gpu-nvidia-a100"]
     );
     let message = "Must be an image of quay.io with a tag, such as quay.io/jupyter/r-notebook:2026-10-06";
     assert_eq!(
         wrong(json!({"profile": "custom", "image--unlisted-choice": "docker.io/a/b:1"})),
-        [format!("image--unlisted-choice: {message}")]
+        [format!(
+            "image--unlisted-choice: Custom image cannot be \"docker.io/a/b:1\": it must match the pattern ^quay\\.io/.+:.+$ ({message})"
+        )]
     );
     assert_eq!(
         wrong(json!({"profile": "custom", "image--unlisted-choice": "quay.io/a b:1"})),
@@ -125,7 +130,7 @@ fn an_error_names_the_field_as_it_was_submitted() {
     );
     assert_eq!(
         wrong(json!({"profile": "custom", "profile-option-custom--image": "unlisted-choice"})),
-        ["profile-option-custom--image--unlisted-choice: must not be empty"]
+        ["profile-option-custom--image--unlisted-choice: Custom image must not be empty: enter a text"]
     );
 }
 

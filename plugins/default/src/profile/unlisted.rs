@@ -1,6 +1,6 @@
 use serde_json::Value;
 use wasmspawner_sdk::form::{Field, FieldKind, TextInput};
-use wasmspawner_sdk::{Error, Section};
+use wasmspawner_sdk::{Error, Section, pattern};
 
 use super::expression;
 use super::overrides::{Overrides, Reading, Written};
@@ -65,7 +65,8 @@ impl Unlisted {
             default: String::new(),
             placeholder: None,
             max_length: Some(LONGEST),
-            pattern: self.pattern.clone(),
+            // A pattern that only Python reads is checked by `accept` alone.
+            pattern: self.pattern.clone().filter(|pattern| pattern::check(pattern).is_ok()),
         };
         let label = self.display_name.clone().unwrap_or_else(|| format!("{option}: other"));
         let field = Field::new(name, label, FieldKind::Text(input)).required();

@@ -13,7 +13,7 @@ A policy is a class with a method for each thing that it decides:
 `python -m wasmspawner_policy build FOLDER` makes the component of `FOLDER/policy.py`.
 """
 
-from . import event, form, host, images, inject, lab_server, pod, quantity, volume
+from . import event, form, host, images, inject, lab_server, pattern, pod, quantity, volume
 from .authorize import Action, Allow, AuthorizeRequest, Deny, Verdict
 from .config import Section
 from .errors import Denied, FieldError, Internal, Invalid, PolicyError, RetryLater
@@ -51,6 +51,7 @@ __all__ = [
     "images",
     "inject",
     "lab_server",
+    "pattern",
     "pod",
     "quantity",
     "volume",

@@ -17,6 +17,7 @@ from .authorize import Allow, AuthorizeRequest, Deny
 from .config import ConfigErrors, read
 from .errors import Denied, FieldError, Internal, Invalid, PolicyError, RetryLater
 from .form import Fields, Html
+from .form import checked as checked_fields
 from .images import ImageMenu
 from .inject import Access
 from .lab_server import Settings
@@ -149,7 +150,7 @@ class _Form(_Hook):
     def render(self, context: Any) -> Any:
         def render(policy: Policy) -> Fields | Html:
             form = policy.form(context)
-            return form if isinstance(form, Html) else Fields([lowering.field(field) for field in form])
+            return form if isinstance(form, Html) else Fields([lowering.field(field) for field in checked_fields(form)])
 
         return self.loaded.call(render)
 

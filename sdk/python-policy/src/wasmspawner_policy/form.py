@@ -4,10 +4,13 @@ Field("size", "Size", Radio([Choice("small", "Small", "1 CPU, 2 GiB")]), require
 Field("debug", "Verbose logs", Checkbox(), help="Slower, but tells more")
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from . import pattern
+from .errors import Internal
 from .user import User
 
 
@@ -70,7 +73,7 @@ class Text:
     max_length: int | None = None
     """The most characters."""
     pattern: str | None = None
-    """A regular expression that the browser checks. The policy has to check it again."""
+    """A regular expression for the whole text. It may have what `wit/README.md` lists, and says nothing about an empty text."""
 
     @property
     def value(self) -> Self:
@@ -86,6 +89,7 @@ class Number:
     minimum: float | None = None
     maximum: float | None = None
     step: float | None = None
+    """The distance between allowed numbers, which begin at the minimum, or else at the default. Any number if absent."""
 
     @property
     def value(self) -> Self:
@@ -117,6 +121,7 @@ class Field:
     group: str | None = None
     """Title of a group. Fields of the same group are shown together below that title."""
     required: bool = False
+    """Whether it must have a value: a choice, a text that is not empty, a checkbox that is checked. A number always has one."""
     visible_when: Condition | None = None
 
 
@@ -138,3 +143,32 @@ class Fields:
 def fields_of(form: Sequence[Field] | Html) -> list[Field]:
     """The fields of a form; none if the form is the policy's own HTML."""
     return [] if isinstance(form, Html) else list(form)
+
+
+def checked(fields: Sequence[Field]) -> list[Field]:
+    """These fields. Raises `Internal` if submissions cannot be held to all that one of them says."""
+    for one in fields:
+        if problem := problem_of(one):
+            raise Internal(f"the form's field {one.name} cannot be checked: {problem}")
+    return list(fields)
+
+
+def problem_of(one: Field) -> str | None:
+    """The part of a field to which submissions cannot be held, and why."""
+    if isinstance(one.kind, Text) and one.kind.pattern is not None:
+        try:
+            pattern.check(one.kind.pattern)
+        except pattern.PatternError as error:
+            return f"pattern: {error}"
+    return _problem_of_number(one.kind) if isinstance(one.kind, Number) else None
+
+
+def _problem_of_number(kind: Number) -> str | None:
+    for part, number in (("default", kind.default), ("minimum", kind.minimum), ("maximum", kind.maximum)):
+        if number is not None and not math.isfinite(number):
+            return f"{part}: must be a finite number"
+    if kind.step is not None and not (math.isfinite(kind.step) and kind.step > 0):
+        return "step: must be a number above 0"
+    if kind.minimum is not None and kind.maximum is not None and kind.minimum > kind.maximum:
+        return "minimum: must not be above the maximum"
+    return None

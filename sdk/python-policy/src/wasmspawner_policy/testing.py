@@ -13,6 +13,7 @@ from .authorize import Action, Allow, AuthorizeRequest, Deny, Verdict
 from .config import ConfigErrors, read
 from .event import Event
 from .form import Field, FormContext, fields_of
+from .form import checked as checked_fields
 from .images import ImageMenu, WantedImage
 from .inject import Access, Workload
 from .lab_server import Settings
@@ -46,8 +47,8 @@ class TestKit(Generic[P]):
         self.policy, self.warnings = read(json.dumps(config or {}), policy, is_check=True)
 
     def fields(self, user: User) -> list[Field]:
-        """The fields that the user sees."""
-        return fields_of(self.policy.form(FormContext(user)))
+        """The fields that the user sees. Raises `Internal` if one of them cannot be checked."""
+        return checked_fields(fields_of(self.policy.form(FormContext(user))))
 
     def parse(self, user: User, submission: Options) -> Options:
         """The options from a submission of the user."""

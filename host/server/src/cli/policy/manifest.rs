@@ -35,6 +35,7 @@ license = "Apache-2.0"
 publish = false
 
 [workspace.dependencies]
+regex-lite = "0.1"
 serde = { version = "1.0.229", features = ["derive"] }
 serde_json = "1.0"
 wit-bindgen = { version = "0.61", default-features = false, features = ["macros", "realloc"] }
