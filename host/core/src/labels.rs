@@ -35,6 +35,8 @@ pub const USERNAME_ANNOTATION: &str = "wasmspawner.io/username";
 pub const SERVERNAME_ANNOTATION: &str = "wasmspawner.io/servername";
 /// Annotation of the namespace: the operation that began in it last.
 pub const OPERATION_ANNOTATION: &str = "wasmspawner.io/operation";
+/// A mark by which the service knows a namespace that it has just made, and that stays.
+pub const MADE_ANNOTATION: &str = "wasmspawner.io/made";
 /// The value of [`OPERATION_ANNOTATION`] after a spawn began.
 pub const OPERATION_SPAWN: &str = "spawn";
 /// Annotation of the namespace: digest (`sha256:...`) of the requested lab.

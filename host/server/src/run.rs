@@ -26,7 +26,8 @@ use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, 
 use crate::hub::HubApi;
 use crate::images::{follow_nodes, keep_fresh};
 use crate::k8s::{
-    Claims, ConfigMapRecords, Connection, PullPods, SiteSecrets, WorkloadRequests, install_definitions,
+    Claims, ConfigMapRecords, Connection, PullPods, RetainedNamespaces, SiteSecrets, WorkloadRequests,
+    install_definitions,
 };
 use crate::one_machine::OneMachine;
 use crate::prepull::{LivePrepulls, Prepuller};
@@ -232,7 +233,12 @@ fn context(
     let volumes =
         || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
     let secrets = SiteSecrets::new(client.clone(), namespace, request_timeout);
-    let own = Cluster::own(connection, config.kubernetes.namespaces, request_timeout);
+    let mut own = Cluster::own(connection, config.kubernetes.namespaces, request_timeout);
+    if config.kubernetes.namespaces == NamespaceReclaim::Retain {
+        let existing = config.kubernetes.existing_namespaces.clone();
+        own.creator =
+            own.creator.in_retained(RetainedNamespaces::new(records("wasmspawner-namespaces"), existing));
+    }
     let clusters = Clusters::new(
         own,
         ClusterSettings {

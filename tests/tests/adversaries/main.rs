@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod stranger;
+mod tenant;
 mod user;
 
 use wasmspawner_tests::service::Service;

@@ -215,7 +215,7 @@ async fn every_claim_of_another_user_is_refused_at_every_spawn() {
         service
             .reconfigure(|config| {
                 with_claims("team", "retain")(config);
-                config["kubernetes"]["namespaces"] = namespaces.into();
+                config["kubernetes"] = json!({ "namespaces": namespaces });
                 let volume = &mut config["policies"][0]["config"]["volumes"][0]["claim"];
                 *volume = json!({"name": "team"});
             })

@@ -25,6 +25,10 @@ pub struct KubernetesConfig {
     pub instance: LabelValue,
     /// Whether labs have namespaces of their own, and what happens to those when a lab is stopped.
     pub namespaces: NamespaceReclaim,
+    /// Namespaces of labs that you have made, with `namespaces: retain`: names, or prefixes that end with `*`. The service
+    /// makes none of these, and labs get no other namespace that the service has not made itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub existing_namespaces: Vec<NamespacePattern>,
     /// Most requests to the API server per second, watches excepted. After a quiet second the same number may be sent
     /// at once. Deletions go first and lists last. `null`: no limit.
     pub requests_per_second: Option<NonZeroU32>,
@@ -48,6 +52,46 @@ pub enum NamespaceReclaim {
     Single,
 }
 
+/// The name of a namespace, or a prefix of names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct NamespacePattern {
+    /// The name without `*`.
+    begin: String,
+    is_prefix: bool,
+}
+
+impl NamespacePattern {
+    /// True for a namespace of this name.
+    pub fn matches(&self, name: &str) -> bool {
+        if self.is_prefix { name.starts_with(&self.begin) } else { name == self.begin }
+    }
+}
+
+impl TryFrom<String> for NamespacePattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let (begin, is_prefix) = text.strip_suffix('*').map_or((text.as_str(), false), |begin| (begin, true));
+        let is_name = !begin.is_empty()
+            && begin.len() <= 63
+            && begin.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        if is_name {
+            return Ok(Self { begin: begin.to_owned(), is_prefix });
+        }
+        Err(format!(
+            "{text:?} is neither the name of a namespace nor a prefix of names: write labs or labs-*"
+        ))
+    }
+}
+
+impl From<NamespacePattern> for String {
+    fn from(pattern: NamespacePattern) -> Self {
+        format!("{}{}", pattern.begin, if pattern.is_prefix { "*" } else { "" })
+    }
+}
+
 impl NamespaceReclaim {
     /// True if each lab has a namespace that is deleted with it.
     pub fn is_deleted(self) -> bool {
@@ -63,6 +107,7 @@ impl Default for KubernetesConfig {
             namespace: NamespaceName::constant("wasmspawner"),
             instance: LabelValue::constant("wasmspawner"),
             namespaces: NamespaceReclaim::default(),
+            existing_namespaces: Vec::new(),
             requests_per_second: NonZeroU32::new(200),
             request_timeout: SignedDuration::from_secs(30),
         }
@@ -71,6 +116,10 @@ impl Default for KubernetesConfig {
 
 impl KubernetesConfig {
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
+        if !self.existing_namespaces.is_empty() && self.namespaces != NamespaceReclaim::Retain {
+            let problem = "is for `kubernetes.namespaces: retain` alone; remove it, or choose that";
+            return Err(InvalidSetting::new("kubernetes.existing_namespaces", problem));
+        }
         super::check_span("kubernetes.request_timeout", self.request_timeout, SignedDuration::from_mins(10))
     }
 }

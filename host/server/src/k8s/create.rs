@@ -18,6 +18,7 @@ use wasmspawner_core::volumes::other_owner;
 
 use super::error::says_no_such_kind;
 use super::quota_count::QuotaCount;
+use super::retained::{Made, RetainedNamespaces};
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 
@@ -33,12 +34,21 @@ const FIELD_MANAGER: &str = "wasmspawner";
 pub struct Creator {
     client: Client,
     request_timeout: Duration,
+    /// The namespaces that stay; `None` where none are made.
+    retained: Option<RetainedNamespaces>,
 }
 
 impl Creator {
     /// A `Creator` for `client`. Each request may take `request_timeout`.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
-        Self { client, request_timeout }
+        Self { client, request_timeout, retained: None }
+    }
+
+    /// The same for labs in namespaces that stay.
+    #[must_use]
+    pub fn in_retained(mut self, namespaces: RetainedNamespaces) -> Self {
+        self.retained = Some(namespaces);
+        self
     }
 
     /// Creates a lab within the time `within`: the namespace first, then the quota, then everything else in parallel, then the pod,
@@ -150,9 +160,7 @@ impl Creator {
         };
         match object {
             LabObject::Namespace(_) | LabObject::Pod(_) => creation.create_own(spawn_uid).await,
-            // Whether an existing namespace is being deleted is not checked: creating the other objects in it would
-            // fail then.
-            LabObject::RetainedNamespace(_) => Ok(creation.create().await?.unwrap_or(creation.object)),
+            LabObject::RetainedNamespace(_) => creation.create_to_stay(self.retained.as_ref()).await,
             LabObject::PersistentVolumeClaim(wanted) => {
                 let claim = creation.create_or_keep().await?;
                 refuse_claim_of_another(&claim.metadata, &wanted.metadata)?;
@@ -202,6 +210,31 @@ impl Creation<'_> {
         .await
     }
 
+    /// Creates a namespace that stays, unless the service has made it before, or the operator. Whether an existing one is
+    /// being deleted is not checked: creating the other objects in it would fail then.
+    async fn create_to_stay(
+        mut self,
+        retained: Option<&RetainedNamespaces>,
+    ) -> Result<DynamicObject, KubernetesError> {
+        let Some(retained) = retained else { return Err(self.taken()) };
+        if retained.is_existing(self.name()) {
+            return Ok(self.object);
+        }
+        let turn = retained.turn(self.name()).await?;
+        if matches!(turn.made, Made::Done(_))
+            && let Some(found) = self.read().await?
+            && turn.has_made(&found)
+        {
+            return Ok(self.object);
+        }
+        self.object = turn.marked(self.object);
+        let namespace = self
+            .create_or(|found| if turn.has_made(found) { Ok(true) } else { Err(self.foreign_namespace()) })
+            .await?;
+        turn.done(&namespace).await?;
+        Ok(namespace)
+    }
+
     /// Like `create_own`, for kinds that the service may not read, such as Secrets. Whether an existing object belongs
     /// to the spawn is checked with a JSON patch that tests its label and changes nothing.
     async fn create_own_unread(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
@@ -236,8 +269,7 @@ impl Creation<'_> {
             if let Some(created) = self.create().await? {
                 return Ok(created);
             }
-            let read = || self.api.get_opt(self.name());
-            if let Some(found) = retrying(self.retry_policy, &self.action, read).await? {
+            if let Some(found) = self.read().await? {
                 if may_keep(&found)? {
                     return Ok(found);
                 }
@@ -260,6 +292,15 @@ impl Creation<'_> {
             }
             answer => answer.map(Some),
         }
+    }
+
+    async fn read(&self) -> Result<Option<DynamicObject>, KubernetesError> {
+        let read = || self.api.get_opt(self.name());
+        retrying(self.retry_policy, &self.action, read).await
+    }
+
+    fn foreign_namespace(&self) -> KubernetesError {
+        KubernetesError::ForeignNamespace { name: self.name().to_owned() }
     }
 
     fn name(&self) -> &str {

@@ -36,6 +36,15 @@ pub enum KubernetesError {
         /// The name of the object.
         name: String,
     },
+    /// A namespace for labs was made by somebody else.
+    #[error(
+        "the namespace {name} exists already and was not made by this service, so labs could be read there; an \
+         administrator removes it, or lists it under kubernetes.existing_namespaces if it was made for labs"
+    )]
+    ForeignNamespace {
+        /// The name of the namespace.
+        name: String,
+    },
     /// The cluster does not know the kind of an object.
     #[error("the cluster has no kind {kind} of the API group {group}; install what brings it")]
     NoSuchKind {
@@ -94,7 +103,7 @@ impl KubernetesError {
             Self::Refused { reason: StatusReason::Unknown, .. } => "ClusterRefused",
             Self::Refused { reason, .. } => reason.as_str(),
             Self::StillBeingDeleted { .. } => "StillBeingDeleted",
-            Self::Taken { kind: "Namespace", .. } => "NamespaceTaken",
+            Self::Taken { kind: "Namespace", .. } | Self::ForeignNamespace { .. } => "NamespaceTaken",
             Self::Taken { .. } => "NameTaken",
             Self::NoSuchKind { .. } => "NoSuchKind",
             Self::ClaimOfAnother { .. } => "VolumeOfAnotherUser",

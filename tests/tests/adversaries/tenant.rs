@@ -1,0 +1,128 @@
+//! Somebody who may create namespaces, and objects in their own.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
+
+use crate::BINARY;
+
+/// A site whose labs have namespaces that stay.
+fn retaining(config: &mut Value) {
+    config["kubernetes"] = json!({ "namespaces": "retain" });
+}
+
+async fn make(namespaces: &Api<Namespace>, metadata: Value) -> Namespace {
+    let namespace = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
+    namespaces.create(&PostParams::default(), &namespace).await.unwrap()
+}
+
+async fn remove(namespaces: &Api<Namespace>, name: &str) {
+    namespaces.delete(name, &DeleteParams::default()).await.unwrap();
+    until_some(async || namespaces.get_opt(name).await.unwrap().is_none().then_some(())).await;
+}
+
+/// The reason why a lab of this user fails, and that nothing was put into the namespace.
+async fn is_refused(service: &Service, user: &str) {
+    let client = service.user(user).unwrap();
+    client.spawn_to_end(user).await.unwrap();
+    let lab = client.lab(user).await.unwrap().json().unwrap();
+    assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("NamespaceTaken")), "{lab:#}");
+    let message = lab["message"].as_str().unwrap();
+    assert!(message.contains("kubernetes.existing_namespaces"), "{message}");
+    let (cluster, namespace) = (service.cluster().await.unwrap(), format!("nublado-{user}"));
+    let secrets = Api::<Secret>::namespaced(cluster.clone(), &namespace);
+    let maps = Api::<ConfigMap>::namespaced(cluster, &namespace);
+    assert!(secrets.list(&ListParams::default()).await.unwrap().items.is_empty(), "no Secret is there");
+    assert!(maps.list(&ListParams::default()).await.unwrap().items.is_empty(), "nor a ConfigMap");
+}
+
+#[tokio::test]
+async fn a_namespace_that_somebody_made_first_receives_nothing() {
+    let service = Service::start_with(BINARY, retaining).await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+    make(&namespaces, json!({ "name": "nublado-ada" })).await;
+    is_refused(&service, "ada").await;
+
+    // With all that can be seen of a namespace that the service has made.
+    let grace = service.user("grace").unwrap();
+    assert_eq!(grace.spawn_to_end("grace").await.unwrap().last().unwrap().kind, "complete");
+    let made = namespaces.get("nublado-grace").await.unwrap().metadata;
+    make(
+        &namespaces,
+        json!({ "name": "nublado-eve", "labels": made.labels, "annotations": made.annotations }),
+    )
+    .await;
+    is_refused(&service, "eve").await;
+}
+
+/// The namespace was the service's, and is another one of the same name now.
+#[tokio::test]
+async fn a_namespace_that_was_made_again_by_somebody_receives_nothing() {
+    let mut service = Service::start_with(BINARY, retaining).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    ada.stop_to_end("ada").await.unwrap();
+    for restart in [false, true] {
+        if restart {
+            service.crash_and_restart().await.unwrap();
+        }
+        let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+        let made = namespaces.get("nublado-ada").await.unwrap().metadata;
+        remove(&namespaces, "nublado-ada").await;
+        let copy = json!({ "name": "nublado-ada", "labels": made.labels, "annotations": made.annotations });
+        make(&namespaces, copy).await;
+        is_refused(&service, "ada").await;
+        remove(&namespaces, "nublado-ada").await;
+        let events = ada.spawn_to_end("ada").await.unwrap();
+        assert_eq!(events.last().unwrap().kind, "complete", "the service makes it anew: {events:#?}");
+        ada.stop_to_end("ada").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_the_service_or_the_operator_has_made_is_used_again() {
+    let mut service = Service::start_with(BINARY, |config| {
+        retaining(config);
+        config["kubernetes"]["existing_namespaces"] = json!(["nublado-course-*"]);
+    })
+    .await
+    .unwrap();
+    let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+    make(&namespaces, json!({ "name": "nublado-course-1" })).await;
+    for restart in [false, true] {
+        if restart {
+            service.crash_and_restart().await.unwrap();
+        }
+        for user in ["ada", "course-1"] {
+            let client = service.user(user).unwrap();
+            for _ in 0..2 {
+                let events = client.spawn_to_end(user).await.unwrap();
+                assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+                client.stop_to_end(user).await.unwrap();
+            }
+        }
+    }
+}
+
+/// The service ends between the creation of a namespace and the record of its uid.
+#[tokio::test]
+async fn a_namespace_is_the_service_s_also_when_it_ended_before_it_knew_the_uid() {
+    let mut service = Service::start_with(BINARY, retaining).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    ada.stop_to_end("ada").await.unwrap();
+    let cluster = service.cluster().await.unwrap();
+    let mark = Api::<Namespace>::all(cluster.clone()).get("nublado-ada").await.unwrap().metadata.annotations;
+    let mark = mark.unwrap()["wasmspawner.io/made"].clone();
+    let records: Api<ConfigMap> = Api::namespaced(cluster, "wasmspawner");
+    let shards =
+        records.list(&ListParams::default().labels("wasmspawner.io/records=wasmspawner-namespaces")).await;
+    let shard = shards.unwrap().items.remove(0).metadata.name.unwrap();
+    let begun = Patch::Merge(json!({ "data": { "nublado-ada": format!("begun {mark}") } }));
+    records.patch(&shard, &PatchParams::default(), &begun).await.unwrap();
+    service.crash_and_restart().await.unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+}
