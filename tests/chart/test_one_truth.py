@@ -275,6 +275,15 @@ LIFTS = {
             {"config": {"kubernetes": {"namespaces": "retain"}}},
             {"podSecurity": ["restricted", "baseline", ""]},
         ),
+        (
+            {
+                "config": {
+                    "lab": {"labels": {"app": "jupyterhub", "team": "a"}},
+                    "policies": [{"name": "default", "grants": {"metadata": ["release", "sidecar.istio.io/"]}}],
+                }
+            },
+            {"hubLabels": ["app", "release"]},
+        ),
         (ENVIRONMENTS, {"environments": ["restricted", "baseline"]}),
         (
             merged(ENVIRONMENTS, {"environments": {"podSecurity": ["privileged"]}}),

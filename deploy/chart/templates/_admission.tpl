@@ -62,6 +62,7 @@
 {{- $given := .Values.admissionPolicy -}}
 {{- $paths := list -}}
 {{- $patches := list -}}
+{{- $labels := keys ($lab.labels | default dict) -}}
 {{- $objects := include "wasmspawner.prefixPattern" ($names.object_prefix | default "nb-{user_server}") -}}
 {{- $pods := include "wasmspawner.prefixPattern" ($names.pod | default "nb-{user_server}") -}}
 {{- $secrets := list -}}
@@ -82,8 +83,15 @@
 {{- $secrets = append $secrets (include "wasmspawner.templatePattern" (dict "template" $secret "field" ".*")) -}}
 {{- end -}}
 {{- $patches = concat $patches (index $grants "pod-patch" | default list) -}}
+{{- $labels = concat $labels ($grants.metadata | default list) -}}
 {{- $asRoot = or $asRoot (index $grants "run-as-root-init" | default false) -}}
 {{- $privileged = or $privileged (index $grants "privileged-init" | default false) -}}
+{{- end -}}
+{{- $ofHub := list -}}
+{{- range $label := list "app" "component" "release" -}}
+{{- if has $label $labels -}}
+{{- $ofHub = append $ofHub $label -}}
+{{- end -}}
 {{- end -}}
 {{- $levels := list "restricted" "baseline" -}}
 {{- if or $paths $privileged $security.unconfined_seccomp -}}
@@ -110,6 +118,7 @@
   "runAsRootInit" (toJson $asRoot)
   "privilegedInit" (toJson $privileged)
   "podPatch" (uniq $patches | toJson)
+  "hubLabels" (toJson $ofHub)
   "privilegeEscalation" ($security.privilege_escalation | default false | toJson)
   "defaultCapabilities" ($security.default_capabilities | default false | toJson)
   "unconfinedSeccomp" ($security.unconfined_seccomp | default false | toJson)

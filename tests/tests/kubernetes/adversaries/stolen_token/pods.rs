@@ -1,6 +1,6 @@
 //! Pods that somebody with the token of the service's account tries to start, and changes of pods that run.
 
-use k8s_openapi::api::core::v1::{Binding, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{Binding, PersistentVolumeClaim, Pod, ServiceAccount};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::api::rbac::v1::RoleBinding;
@@ -13,6 +13,7 @@ use crate::labs::{assert_permitted, service_with};
 use crate::site::{CLUSTER_WIDE, Site, until};
 
 /// The messages of the rules, each shortened to what no other has.
+const LABEL: &str = "a label of JupyterHub's own pods";
 const FIELD: &str = "a pod has a field";
 const CLASS: &str = "a priority class or a runtime class";
 const ACCOUNT: &str = "the service account of a lab";
@@ -43,6 +44,7 @@ fn of_pods() -> Vec<(Attack, &'static str)> {
     let claim = json!({ "spec": { "accessModes": ["ReadWriteOnce"],
         "resources": { "requests": { "storage": "1Gi" } } } });
     vec![
+        (vec![("/metadata/labels/component", json!("hub"))], LABEL),
         (vec![("/spec/hostNetwork", json!(true))], FIELD),
         (vec![("/spec/hostPID", json!(true))], FIELD),
         (vec![("/spec/hostIPC", json!(true))], FIELD),
@@ -138,6 +140,7 @@ async fn a_pod_has_nothing_that_the_site_does_not_grant() {
     site.install_policy().await;
     let pods = Pods::open(&site).await;
     pods.allowed(&vec![]).await;
+    pods.claims_of_others(&site).await;
     for (attack, rule) in of_pods() {
         pods.refused(&attack, rule).await;
     }
@@ -176,6 +179,8 @@ async fn a_pod_that_runs_is_not_changed_and_not_entered() {
         let attempt = patch(json!({ "spec": change })).await;
         pods.intruder.refused_by(attempt, "a pod that exists", &change.to_string());
     }
+    let attempt = patch(json!({ "metadata": { "labels": { "component": "hub" } } })).await;
+    pods.intruder.refused_by(attempt, LABEL, "the label of the Hub");
     // With permissions for everything, which nobody gives the account, too.
     let bindings: Api<RoleBinding> = Api::namespaced(site.cluster.client.clone(), &pods.namespace);
     create(&bindings, everything_in(&site)).await.unwrap();
@@ -214,6 +219,7 @@ async fn what_the_site_grants_is_allowed_and_no_more() {
         &[
             ("hostPaths", "'/data(/.*)?|/scratch/[^/]+(/.*)?'"),
             ("runAsRootInit", "true"),
+            ("hubLabels", "['component']"),
             ("podPatch", "['spec.nodeName', 'spec.containers.livenessProbe']"),
             ("secrets", "'(tls[.])?nb-.*|database'"),
             ("runtimeClass", &format!("'{class}'")),
@@ -253,6 +259,8 @@ async fn what_the_site_grants_is_allowed_and_no_more() {
     )
     .await;
     pods.allowed(&sandboxed(vec![("/spec/nodeName", json!("gpu-1"))])).await;
+    pods.allowed(&sandboxed(vec![("/metadata/labels/component", json!("singleuser-server"))])).await;
+    pods.refused(&sandboxed(vec![("/metadata/labels/app", json!("jupyterhub"))]), LABEL).await;
     pods.refused(&sandboxed(vec![("/spec/hostPID", json!(true))]), FIELD).await;
     pods.allowed(&sandboxed(vec![(
         "/spec/volumes",
@@ -411,6 +419,29 @@ impl Pods {
         let said = format!("{change:?}");
         self.attempt(&self.admins, change).await.unwrap_or_else(|refusal| panic!("{said}: {refusal}"));
         self.intruder.refused_by(self.attempt(&self.stolen, change).await, rule, &said);
+    }
+
+    /// A claim gets its volume from the storage class, and takes no data of others.
+    async fn claims_of_others(&self, site: &Site) {
+        let claims: Api<PersistentVolumeClaim> = self.intruder.of(&self.namespace);
+        let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+        let of_grace = json!({ "kind": "PersistentVolumeClaim", "name": "claim-grace" });
+        for (field, value) in [
+            ("selector", json!({})),
+            ("volumeName", json!("of-grace")),
+            ("dataSource", of_grace.clone()),
+            ("dataSourceRef", of_grace),
+        ] {
+            let mut claim = labelled("claim-ada", &labels(site.name()));
+            claim["spec"] = json!({ "accessModes": ["ReadWriteOnce"], "storageClassName": "homes",
+                "resources": { "requests": { "storage": "1Gi" } }, (field): value });
+            let attempt = claims.create(&dry_run, &serde_json::from_value(claim).unwrap()).await;
+            if field == "selector" {
+                attempt.expect("what the service does is allowed");
+            } else {
+                self.intruder.refused_by(attempt, "names neither a volume nor a source", field);
+            }
+        }
     }
 
     /// The same for a change of the first container of a list.
