@@ -211,8 +211,10 @@ def test_the_admission_policy_holds_for_the_release_s_account(cluster, home, rel
         return False
 
     cluster.until(lambda: is_refused("elsewhere", ours), "the policy is in force")
-    assert is_refused("nublado-ada", {})
-    assert "nublado-ada created" in create("nublado-ada", **ours)
+    level = {"pod-security.kubernetes.io/enforce": "baseline"}
+    assert is_refused("nublado-ada", level)
+    assert is_refused("nublado-ada", ours)
+    assert "nublado-ada created" in create("nublado-ada", **ours, **level)
 
 
 def test_the_admission_policy_holds_for_pods_of_the_release_s_account(cluster, home, release):

@@ -250,9 +250,13 @@ impl Site {
 /// The policy with another expression for a variable that stands in one line.
 fn with_variable(policy: &str, variable: &str, expression: &str) -> String {
     let begin = format!("- {{name: {variable}, expression: ");
-    let lines = policy.lines().map(|line| match line.trim_start().starts_with(&begin) {
-        true => format!("    {begin}{}}}\n", json!(expression)),
-        false => format!("{line}\n"),
+    let lines = policy.lines().map(|line| {
+        let line = if line.trim_start().starts_with(&begin) {
+            format!("    {begin}{}}}", json!(expression))
+        } else {
+            line.to_owned()
+        };
+        line + "\n"
     });
     assert_eq!(policy.matches(&begin).count(), 1, "{variable}");
     lines.collect()

@@ -69,11 +69,12 @@ async fn the_admission_policy_refuses_namespaces_that_are_not_the_service_s_own(
     for (suffix, labels) in
         [("other", &ours), ("delete-a", &json!({})), ("delete-a", &other), ("existing-a", &json!({}))]
     {
-        let attempt = create(&mine, labelled(&name(suffix), labels)).await;
+        let attempt = create(&mine, with_level(&name(suffix), labels, "baseline")).await;
         stolen.refused(attempt, &format!("create {suffix} with {labels}"));
     }
     // A name that only contains that of a lab's namespace.
-    stolen.refused(create(&mine, labelled(&format!("x{}", name("delete-a")), &ours)).await, "create x-...");
+    let longer = with_level(&format!("x{}", name("delete-a")), &ours, "baseline");
+    stolen.refused(create(&mine, longer).await, "create x-...");
 
     for (suffix, labels) in [
         ("delete-foreign", &json!({})),
@@ -121,7 +122,15 @@ async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
     // Where the service has no labs, its labels do not help.
     for namespace in ["default", "kube-system", site.name(), &others, &others_existing, &unlabelled] {
         let created = create(&stolen.of::<Pod>(namespace), pod("nb-ada", &ours)).await;
-        stolen.refused(created, &format!("a pod in {namespace}"));
+        if namespace == site.name() {
+            stolen.refused(created, "a pod in the service's own namespace");
+        } else {
+            stolen.refused_by(
+                created,
+                "is not one of this installation's labs",
+                &format!("a pod in {namespace}"),
+            );
+        }
         let created = create(&stolen.of::<Secret>(namespace), labelled("nb-ada", &ours)).await;
         stolen.refused(created, &format!("a secret in {namespace}"));
     }

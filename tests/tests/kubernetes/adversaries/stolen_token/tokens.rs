@@ -194,9 +194,10 @@ async fn accounts_with_permissions_are_made_in_environments_alone() {
             ),
         ];
         for (what, attempt) in attempts {
-            match allowed {
-                true => attempt.unwrap_or_else(|refusal| panic!("{what} in {namespace}: {refusal}")),
-                false => stolen.refused(attempt, &format!("{what} in {namespace}")),
+            if allowed {
+                attempt.unwrap_or_else(|refusal| panic!("{what} in {namespace}: {refusal}"));
+            } else {
+                stolen.refused(attempt, &format!("{what} in {namespace}"));
             }
         }
     }
