@@ -1,5 +1,7 @@
 """What the chart installs and what deploy/README.md says to apply by hand are the same."""
 
+import ast
+
 import pytest
 import service
 import yaml
@@ -178,11 +180,12 @@ def test_names_of_the_release_are_in_the_permissions_and_the_admission_policy(ch
 
 def test_the_admission_policy_is_the_one_that_the_service_is_tested_with(chart):
     kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    rendered = of_kinds(chart.render(MINIMAL), *kinds)
-    for each in rendered:
-        for variable in each["spec"].get("variables", []):
-            variable["expression"] = variable["expression"].replace("r'", "'", 1)
-    assert rendered == of_kinds(written("admission-policy.yaml"), *kinds)
+    both = of_kinds(chart.render(MINIMAL), *kinds), of_kinds(written("admission-policy.yaml"), *kinds)
+    for objects in both:
+        for each in objects:
+            for variable in each["spec"].get("variables", []):
+                variable["expression"] = literal(variable["expression"])
+    assert both[0] == both[1]
 
 
 @pytest.mark.parametrize(
@@ -205,8 +208,122 @@ def test_the_namespaces_of_the_admission_policy_follow_from_the_configuration(ch
     assert (found["created"], found["existing"]) == (f"r'{created}'", f"r'{existing}'")
 
 
+GRANTS = [
+    {"name": "default", "grants": {"host-path": ["/data/", "/sc.ratch/{username}/x"], "run-as-root-init": True}},
+    {"name": "deny-group", "grants": {"secrets": ["db.a", "of-{username}"], "pod-patch": ["spec.nodeName"]}},
+]
+LIFTS = {
+    "privilege_escalation": True,
+    "default_capabilities": True,
+    "unconfined_seccomp": True,
+    "service_account_token": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (
+            {"config": {"policies": GRANTS}},
+            {
+                "hostPaths": r"/data(/.*)?|/sc\.ratch/[^/]+/x(/.*)?",
+                "runAsRootInit": True,
+                "secrets": r"(tls[.])?nb-.*|db\.a|of-.*",
+                "podPatch": ["spec.nodeName"],
+                "podSecurity": ["restricted", "baseline", "privileged"],
+            },
+        ),
+        (
+            {"config": {"policies": [{"name": "default", "grants": {"privileged-init": True}}]}},
+            {"privilegedInit": True, "podSecurity": ["restricted", "baseline", "privileged"]},
+        ),
+        (
+            {"config": {"lab": {"security": LIFTS}}},
+            {
+                "privilegeEscalation": True,
+                "defaultCapabilities": True,
+                "unconfinedSeccomp": True,
+                "serviceAccountToken": True,
+                "podSecurity": ["restricted", "baseline", "privileged"],
+            },
+        ),
+        (
+            {
+                "config": {"lab": {"priority_class_name": "labs", "runtime_class_name": "gvisor"}},
+                "admissionPolicy": {
+                    "priorityClasses": ["usual"],
+                    "addedContainers": {"istio-init": "docker[.]io/istio/.*"},
+                    "tokenAudiences": ["istio-ca"],
+                },
+            },
+            {
+                "priorityClasses": ["labs", "usual"],
+                "runtimeClass": "gvisor",
+                "addedContainers": {"istio-init": "docker[.]io/istio/.*"},
+                "tokenAudiences": ["istio-ca"],
+            },
+        ),
+        (
+            {
+                "config": {
+                    "names": {"service_account": "sa.{username}", "pod": "p-{username}", "object_prefix": "o-{uid}"}
+                }
+            },
+            {"serviceAccounts": r"sa\..*|p-.*", "secrets": r"(tls[.])?o-.*|(tls[.])?p-.*"},
+        ),
+        (
+            {"config": {"kubernetes": {"namespaces": "retain"}}},
+            {"podSecurity": ["restricted", "baseline", ""]},
+        ),
+        (
+            {
+                "config": {
+                    "lab": {"labels": {"app": "jupyterhub", "team": "a"}},
+                    "policies": [{"name": "default", "grants": {"metadata": ["release", "sidecar.istio.io/"]}}],
+                }
+            },
+            {"hubLabels": ["app", "release"]},
+        ),
+        (ENVIRONMENTS, {"environments": ["restricted", "baseline"]}),
+        (
+            merged(ENVIRONMENTS, {"environments": {"podSecurity": ["privileged"]}}),
+            {"environments": ["privileged"]},
+        ),
+        # What no pod has grants nothing.
+        ({"config": {"policies": [{"name": "default", "grants": {"raw-html": True, "ports": [8787]}}]}}, {}),
+    ],
+)
+def test_the_admission_policy_allows_what_the_values_grant_and_no_more(chart, values, expected):
+    strict = variables(written("admission-policy.yaml")[0])
+    found = variables(one(chart.render(merged(MINIMAL, values)), "ValidatingAdmissionPolicy"))
+    names = {"created", "existing", "workloads", "instance"}
+    changed = {name for name in found if name not in names and literal(found[name]) != literal(strict[name])}
+    assert {name: literal(found[name]) for name in changed} == expected
+
+
+def test_no_permission_makes_a_token_or_enters_a_pod():
+    files = sorted((DEPLOY / "permissions").glob("*.yaml"))
+    rules = [rule for file in files for role in written(file) for rule in role.get("rules", [])]
+    assert len(files) > 7
+    assert len(rules) > 20
+    below = {resource for rule in rules for resource in rule["resources"] if "/" in resource}
+    assert below == {"deploymenttargetclaims/status", "deploymenttargets/status", "environments/status"}
+    usual = {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+    for rule in rules:
+        assert set(rule["verbs"]) <= usual, rule
+        assert "*" not in rule["apiGroups"] + rule["resources"], rule
+
+
 def variables(policy):
     return {variable["name"]: variable["expression"] for variable in policy["spec"]["variables"]}
+
+
+def literal(expression):
+    """The value of an expression that is a literal of CEL, and otherwise the expression."""
+    try:
+        return ast.literal_eval({"true": "True", "false": "False"}.get(expression, expression))
+    except (ValueError, SyntaxError):
+        return expression
 
 
 def test_the_network_policy_is_the_one_beside_the_permissions(chart):

@@ -115,6 +115,14 @@ REFUSALS = {
         {"admissionPolicy": {"created": "a' || 'b' == 'b"}},
         "has an apostrophe, which no name of a namespace has",
     ),
+    "a grant of homes anywhere": (
+        config(policies=[{"name": "default", "grants": {"host-path": ["{home}/x"]}}]),
+        "config.policies: the grant host-path of default has {home}/x, which may be any path; name the folder",
+    ),
+    "accounts of any name beside those of others": (
+        config(kubernetes={"namespaces": "single"}, names={"namespace": "jhub", "service_account": "{username}"}),
+        "config.names.service_account: begins with a field, so it may be the name of any account",
+    ),
     "an ingress that the network policy keeps out": (
         {"ingress": {"enabled": True, "host": "lab.example.org"}},
         "ingress.enabled: the network policy lets only JupyterHub in; name the ingress controller's pods",

@@ -211,5 +211,49 @@ def test_the_admission_policy_holds_for_the_release_s_account(cluster, home, rel
         return False
 
     cluster.until(lambda: is_refused("elsewhere", ours), "the policy is in force")
-    assert is_refused("nublado-ada", {})
-    assert "nublado-ada created" in create("nublado-ada", **ours)
+    level = {"pod-security.kubernetes.io/enforce": "baseline"}
+    assert is_refused("nublado-ada", level)
+    assert is_refused("nublado-ada", ours)
+    assert "nublado-ada created" in create("nublado-ada", **ours, **level)
+
+
+def test_the_admission_policy_holds_for_pods_of_the_release_s_account(cluster, home, release):
+    ours = {"app.kubernetes.io/managed-by": NAME, "wasmspawner.io/instance": f"{home}-{NAME}"}
+    labs = cluster.namespace("labs-of-ada", **ours)
+    cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nb-ada", "namespace": labs}})
+    strict = merged(MINIMAL, {"admissionPolicy": {"existing": labs}})
+    policies = [{"name": "default", "grants": {"host-path": ["/data"]}}]
+
+    def refusal(path):
+        """The words in which a pod with this path of the node is refused; empty if it is not."""
+        account = [f"--as=system:serviceaccount:{home}:{NAME}", "--as-group=system:authenticated"]
+        text = yaml.safe_dump(lab_pod(labs, ours, path))
+        try:
+            cluster.kubectl("create", "--dry-run=server", *account, "-f", "-", given=text)
+        except Exception as refused:
+            return str(refused)
+        return ""
+
+    release.install(strict)
+    cluster.until(lambda: "a path of the node that the site does not grant" in refusal("/data/sets"), "the policy")
+    release.install(merged(strict, {"config": {"policies": policies}}))
+    cluster.until(lambda: refusal("/data/sets") == "", "the grant is in force")
+    assert "a path of the node that the site does not grant" in refusal("/etc")
+
+
+def lab_pod(namespace, labels, path):
+    """The pod of a lab as the service makes it, with a path of the node."""
+    context = {"runAsUser": 1000, "runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    container = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "nb-ada", "namespace": namespace, "labels": labels},
+        "spec": {
+            "serviceAccountName": "nb-ada",
+            "automountServiceAccountToken": False,
+            "securityContext": context,
+            "containers": [{"name": "notebook", "image": "x", "securityContext": container}],
+            "volumes": [{"name": "data", "hostPath": {"path": path}}],
+        },
+    }

@@ -103,12 +103,14 @@ class LabSite(LabService):
         for file in ("crds.yaml", "permissions/cluster-wide.yaml"):
             node.kubectl("apply", "-f", str(ROOT / "deploy" / file))
         admission = (ROOT / "deploy/admission-policy.yaml").read_text()
-        nothing = """{name: existing, expression: "''"}"""
-        assert nothing in admission
-        admission = admission.replace(nothing, f"""{{name: existing, expression: "'{SHARED_NAMESPACE}'"}}""")
-        no_workloads = """{name: workloads, expression: "''"}"""
-        assert no_workloads in admission
-        admission = admission.replace(no_workloads, """{name: workloads, expression: "'shop'"}""")
+        for variable, denied, expression in (
+            ("existing", "''", f"'{SHARED_NAMESPACE}'"),
+            ("workloads", "''", "'shop'"),
+            ("runAsRootInit", "false", "true"),  # as the policy with this grant in test_volumes.py
+        ):
+            before, after = (f"""{{name: {variable}, expression: "{value}"}}""" for value in (denied, expression))
+            assert before in admission
+            admission = admission.replace(before, after)
         node.kubectl("apply", "-f", "-", stdin=admission)
         node.kubectl("wait", "--for=condition=Established", "crd", "--all")
 

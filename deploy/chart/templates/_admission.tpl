@@ -1,4 +1,4 @@
-{{/* The names of namespaces in which the admission policy lets the service act, as regular expressions. */}}
+{{/* The admission policy: the namespaces in which it lets the service act, and what the site grants to its labs. */}}
 
 {{/* Namespaces that the service creates. */}}
 {{- define "wasmspawner.createdNamespaces" -}}
@@ -51,4 +51,96 @@
 {{- fail (printf "admissionPolicy.%s: %s (from config.names.namespace, %s) includes the namespace %s, in which there are no labs; begin config.names.namespace with a text of its own, or set admissionPolicy.%s" $.key $.pattern $.template $namespace $.key) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The expressions of the policy's variables that follow from the values, as YAML by the name of the variable. */}}
+{{- define "wasmspawner.admissionVariables" -}}
+{{- $config := .Values.config -}}
+{{- $names := $config.names | default dict -}}
+{{- $lab := $config.lab | default dict -}}
+{{- $security := $lab.security | default dict -}}
+{{- $given := .Values.admissionPolicy -}}
+{{- $paths := list -}}
+{{- $patches := list -}}
+{{- $labels := keys ($lab.labels | default dict) -}}
+{{- $objects := include "wasmspawner.prefixPattern" ($names.object_prefix | default "nb-{user_server}") -}}
+{{- $pods := include "wasmspawner.prefixPattern" ($names.pod | default "nb-{user_server}") -}}
+{{- $secrets := list -}}
+{{- range $prefix := uniq (list $objects $pods) -}}
+{{- $secrets = append $secrets (print "(tls[.])?" $prefix) -}}
+{{- end -}}
+{{- $asRoot := false -}}
+{{- $privileged := false -}}
+{{- range $policy := $config.policies -}}
+{{- $grants := $policy.grants | default dict -}}
+{{- range $path := index $grants "host-path" -}}
+{{- if contains "{home}" $path -}}
+{{- fail (printf "config.policies: the grant host-path of %s has %s, which may be any path; name the folder of the homes, such as /home/{username}, or set admissionPolicy.enabled to false" $policy.name $path) -}}
+{{- end -}}
+{{- $paths = append $paths (print (include "wasmspawner.templatePattern" (dict "template" (trimSuffix "/" $path) "field" "[^/]+")) "(/.*)?") -}}
+{{- end -}}
+{{- range $secret := $grants.secrets -}}
+{{- $secrets = append $secrets (include "wasmspawner.templatePattern" (dict "template" $secret "field" ".*")) -}}
+{{- end -}}
+{{- $patches = concat $patches (index $grants "pod-patch" | default list) -}}
+{{- $labels = concat $labels ($grants.metadata | default list) -}}
+{{- $asRoot = or $asRoot (index $grants "run-as-root-init" | default false) -}}
+{{- $privileged = or $privileged (index $grants "privileged-init" | default false) -}}
+{{- end -}}
+{{- $ofHub := list -}}
+{{- range $label := list "app" "component" "release" -}}
+{{- if has $label $labels -}}
+{{- $ofHub = append $ofHub $label -}}
+{{- end -}}
+{{- end -}}
+{{- $levels := list "restricted" "baseline" -}}
+{{- if or $paths $privileged $security.unconfined_seccomp -}}
+{{- $levels = append $levels "privileged" -}}
+{{- end -}}
+{{- if eq (include "wasmspawner.namespaces" .) "retain" -}}
+{{- $levels = append $levels "" -}}
+{{- end -}}
+{{- $accounts := uniq (list (include "wasmspawner.templatePattern" (dict "template" ($names.service_account | default "nb-{user_server}") "field" ".*")) $pods) -}}
+{{- if include "wasmspawner.existingNamespaces" . -}}
+{{- range $key, $pattern := dict "service_account" (index $accounts 0) "object_prefix" $objects "pod" $pods -}}
+{{- if regexMatch (printf "^(%s)$" $pattern) "of-somebody-else" -}}
+{{- fail (printf "config.names.%s: begins with a field, so it may be the name of any account or Secret in namespaces that others have created, and the admission policy cannot tell; begin it with a text of its own" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $environments := kindIs "map" $config.environments | ternary .Values.environments.podSecurity list -}}
+{{- /* Strings, lists and maps of JSON are the same in CEL. */ -}}
+{{- toYaml (dict
+  "serviceAccounts" (join "|" $accounts | toJson)
+  "secrets" (uniq $secrets | join "|" | toJson)
+  "podSecurity" (toJson $levels)
+  "hostPaths" (uniq $paths | join "|" | toJson)
+  "runAsRootInit" (toJson $asRoot)
+  "privilegedInit" (toJson $privileged)
+  "podPatch" (uniq $patches | toJson)
+  "hubLabels" (toJson $ofHub)
+  "privilegeEscalation" ($security.privilege_escalation | default false | toJson)
+  "defaultCapabilities" ($security.default_capabilities | default false | toJson)
+  "unconfinedSeccomp" ($security.unconfined_seccomp | default false | toJson)
+  "serviceAccountToken" ($security.service_account_token | default false | toJson)
+  "priorityClasses" (concat (list $lab.priority_class_name) $given.priorityClasses | compact | uniq | toJson)
+  "runtimeClass" ($lab.runtime_class_name | default "" | toJson)
+  "environments" (toJson $environments)
+  "addedContainers" (toJson $given.addedContainers)
+  "tokenAudiences" (toJson $given.tokenAudiences)
+) -}}
+{{- end -}}
+
+{{/* A regular expression for what a template makes, with `field` in place of each field. */}}
+{{- define "wasmspawner.templatePattern" -}}
+{{- $quoted := list -}}
+{{- range $literal := regexSplit "\\{[^{}]*\\}" .template -1 -}}
+{{- $quoted = append $quoted (regexQuoteMeta $literal) -}}
+{{- end -}}
+{{- join .field $quoted -}}
+{{- end -}}
+
+{{/* A regular expression for names that begin as the template does: those of kernels and Dask pools are cut off. */}}
+{{- define "wasmspawner.prefixPattern" -}}
+{{- print (regexReplaceAll "\\{.*" . "" | regexQuoteMeta) ".*" -}}
 {{- end -}}

@@ -41,7 +41,7 @@ async fn offered(user: &Client) -> Vec<Value> {
 async fn objects_of_the_service_s_namespace_are_blueprints_of_the_site() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     site.apply(PERMISSIONS).await;
     let labs = site.namespace("labs").await;
     let (here, elsewhere) = (blueprints(&site, site.name()), blueprints(&site, &labs));

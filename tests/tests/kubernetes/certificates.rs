@@ -105,7 +105,7 @@ fn assert_serves_tls(pod: &Pod) {
 async fn each_lab_has_a_certificate_of_the_site_s_authority() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     let labs = site.namespace("labs").await;
     let mut service = service_with(&site, "single", &labs, |config| {
         with_certificates(config, &json!({ "authority": AUTHORITY }));
@@ -217,7 +217,7 @@ async fn cert_manager_issues_the_certificate_of_a_lab() {
     };
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     site.apply(CERTIFICATES).await;
     let labs = site.namespace("labs").await;
     let mut service = service_with(&site, "single", &labs, |config| {

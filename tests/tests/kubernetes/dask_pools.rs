@@ -25,7 +25,7 @@ async fn pools_start_scale_and_end_with_the_cluster_wide_permissions() {
 async fn pools_start_scale_and_end_with_the_permissions_for_one_namespace() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     let labs = site.namespace("labs").await;
     pools_in(&site, "single", &labs, &labs).await;
     site.leave().await;

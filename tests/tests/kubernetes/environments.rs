@@ -32,7 +32,7 @@ async fn labs_get_environments_with_the_permissions_for_them_and_under_the_admis
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
     site.apply(ENVIRONMENTS).await;
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy_with(&[("environments", "['baseline']")], "").await;
     let template = format!("{}-delete-{{user_server}}", site.name());
     let mut service = service_with(&site, "delete", &template, |config| {
         config["environments"] = json!({ "default_class": site.name() });

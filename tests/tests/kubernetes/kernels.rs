@@ -31,7 +31,7 @@ async fn kernels_start_and_end_with_the_cluster_wide_permissions() {
 async fn kernels_start_and_end_with_the_permissions_for_one_namespace() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     let labs = site.namespace("labs").await;
     kernels_in(&site, "single", &labs, &labs).await;
     site.leave().await;

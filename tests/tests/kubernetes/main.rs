@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "skipped tests are printed")]
 
-mod attempts;
+mod adversaries;
 mod blueprints;
 mod certificates;
 mod dask_pools;
@@ -43,7 +43,7 @@ async fn labs_start_and_stop_with_the_permissions_for_one_namespace() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
     // The policy can only refuse more than the permissions do.
-    site.install_policy("").await;
+    site.install_policy().await;
     let labs = site.namespace("labs").await;
     in_a_namespace_that_stays(&site, "single", &labs).await;
     site.leave().await;
@@ -61,7 +61,7 @@ async fn what_was_lost_is_restored_from_a_backup() {
 async fn labs_start_and_stop_under_the_admission_policy() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     in_deleted_namespaces(&site).await;
     let theirs = site.namespace("existing-ada").await;
     in_a_namespace_that_stays(&site, "retain", &theirs).await;

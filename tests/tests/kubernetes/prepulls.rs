@@ -10,7 +10,7 @@ use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedO
 use wasmspawner_tests::kubernetes::SKIPPED;
 use wasmspawner_tests::service::Service;
 
-use crate::attempts::Intruder;
+use crate::adversaries::stolen_token::Intruder;
 use crate::labs::{assert_permitted, service_with};
 use crate::site::{CLUSTER_WIDE, NODE, NODES, ONE_NAMESPACE, PREPULL, Site, until};
 
@@ -23,7 +23,7 @@ async fn nodes_pull_images_with_the_permissions_for_it_and_under_the_admission_p
     site.apply(NODES).await;
     site.apply(PREPULL).await;
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     let namespaces: Api<Namespace> = Api::all(site.cluster.client.clone());
     let restricted =
         json!({ "metadata": { "labels": { "pod-security.kubernetes.io/enforce": "restricted" } } });
@@ -73,7 +73,7 @@ async fn nodes_with(service: &Service) -> u64 {
 async fn the_admission_policy_allows_only_pods_that_pull_in_the_service_s_namespace() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
     site.apply(PREPULL).await;
-    site.install_policy("").await;
+    site.install_policy().await;
     let stolen = Intruder::under_the_policy(&site).await;
     let pods: Api<Pod> = stolen.of(site.name());
     let template = PullPodTemplate {

@@ -15,7 +15,7 @@ const BY_NAME: &str = "http://{name}.{namespace}.svc:{port}";
 async fn a_lab_has_a_name_that_means_its_pod_and_goes_with_it() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     let labs = site.namespace("labs").await;
     let mut service = service_with(&site, "single", &labs, |config| {
         config["names"]["pod"] = json!("{user_server}");
@@ -68,7 +68,7 @@ async fn a_lab_has_a_name_that_means_its_pod_and_goes_with_it() {
 async fn the_service_of_somebody_else_is_left_alone() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     let labs = site.namespace("labs").await;
     let services: Api<Service> = Api::namespaced(site.cluster.client.clone(), &labs);
     let theirs = json!({ "metadata": { "name": "ada" },

@@ -114,40 +114,43 @@ impl Site {
     }
 
     /// Installs `deploy/admission-policy.yaml`, and waits until it is in force. The namespaces of labs begin with
-    /// `delete-` or `retain-` after the name of the site, and those of operators with `existing-` or `labs`. `more` are
-    /// further validations.
-    pub(crate) async fn install_policy(&self, more: &str) {
+    /// `delete-` or `retain-` after the name of the site, and those of operators with `existing-` or `labs`.
+    pub(crate) async fn install_policy(&self) {
+        self.install_policy_with(&[], "").await;
+    }
+
+    /// Installs the policy with other expressions for some of its variables, and with `more` validations.
+    pub(crate) async fn install_policy_with(&self, grants: &[(&str, &str)], more: &str) {
         let name = self.name();
         let mut text = POLICY.replacen("\n---\n", &format!("\n{more}---\n"), 1);
         for (written, here) in [
             ("serviceaccount:wasmspawner:wasmspawner'", format!("serviceaccount:{name}:wasmspawner'")),
-            (
-                r#"{name: created, expression: "'nublado-.*'"}"#,
-                format!(r#"{{name: created, expression: "'{name}-(delete|retain|env)-.*'"}}"#),
-            ),
-            (
-                r#"{name: existing, expression: "''"}"#,
-                format!(r#"{{name: existing, expression: "'{name}-(existing-.*|labs)'"}}"#),
-            ),
-            (
-                r#"{name: workloads, expression: "''"}"#,
-                format!(r#"{{name: workloads, expression: "'{name}-shop'"}}"#),
-            ),
-            (
-                r#"{name: instance, expression: "'wasmspawner'"}"#,
-                format!(r#"{{name: instance, expression: "'{name}'"}}"#),
-            ),
             ("policyName: wasmspawner", format!("policyName: {name}")),
         ] {
             assert_eq!(text.matches(written).count(), 1, "{written}");
             text = text.replace(written, &here);
         }
+        let names = [
+            ("created", format!("'{name}-(delete|retain|env)-.*'")),
+            ("existing", format!("'{name}-(existing-.*|labs)'")),
+            ("workloads", format!("'{name}-shop'")),
+            ("instance", format!("'{name}'")),
+        ];
+        let names = names.iter().map(|(variable, expression)| (*variable, expression.as_str()));
+        for (variable, expression) in names.chain(grants.iter().copied()) {
+            text = with_variable(&text, variable, expression);
+        }
         self.apply(&text).await;
-        let maps: Api<ConfigMap> = Api::namespaced(self.account_s_client().await, name);
+        self.until_in_force().await;
+    }
+
+    /// Waits until the policy refuses something.
+    async fn until_in_force(&self) {
+        let maps: Api<ConfigMap> = Api::namespaced(self.account_s_client().await, self.name());
         let attempt = serde_json::from_value(json!({ "metadata": { "name": "no-record" } })).unwrap();
         let dry_run = PostParams { dry_run: true, ..PostParams::default() };
         // Before the role is known, the account is refused for another reason.
-        let refusal = format!("ValidatingAdmissionPolicy '{name}'");
+        let refusal = format!("ValidatingAdmissionPolicy '{}'", self.name());
         let refused = async || {
             maps.create(&dry_run, &attempt).await.is_err_and(|error| error.to_string().contains(&refusal))
         };
@@ -242,6 +245,21 @@ impl Site {
         }
         objects.into_iter().map(|object| serde_json::from_value(object).unwrap()).collect()
     }
+}
+
+/// The policy with another expression for a variable that stands in one line.
+fn with_variable(policy: &str, variable: &str, expression: &str) -> String {
+    let begin = format!("- {{name: {variable}, expression: ");
+    let lines = policy.lines().map(|line| {
+        let line = if line.trim_start().starts_with(&begin) {
+            format!("    {begin}{}}}", json!(expression))
+        } else {
+            line.to_owned()
+        };
+        line + "\n"
+    });
+    assert_eq!(policy.matches(&begin).count(), 1, "{variable}");
+    lines.collect()
 }
 
 /// Waits until something is so, for a minute at most.

@@ -2,12 +2,12 @@
 
 mod interleavings;
 mod owners;
-mod shop;
+pub(crate) mod shop;
 
-use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use serde_json::{Value, json};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, ListParams};
+use serde_json::json;
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
 use wasmspawner_tests::waiting::until_running;
@@ -165,147 +165,4 @@ async fn a_namespace_that_cannot_be_listed_keeps_the_service_from_no_other_lab()
     service.logged("apply deploy/permissions/workloads.yaml there").await.unwrap();
     stop(&service, "ada").await;
     site.leave().await;
-}
-
-/// Whoever has taken over the service can do no more to a workload than put labs without privileges in, and take labs out.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_service_s_account_changes_nothing_of_a_workload_but_labs() {
-    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
-    let shop = Shop::open(&site, "delete").await;
-    let web = shop.deploy("web", 1).await;
-    let client = site.account_s_client().await;
-    let deployments = Api::<Deployment>::namespaced(client.clone(), &shop.namespace);
-    let attempt = async |patch: &Value| {
-        let attempt = deployments.patch("web", &PatchParams::default(), &Patch::Strategic(patch)).await;
-        attempt.map(|_| ()).map_err(|refused| refused.to_string())
-    };
-    let template = |template: Value| json!({ "spec": { "template": template } });
-    let pod = |spec: Value| template(json!({ "spec": spec }));
-    let nobody = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "0b0e9a52" }]);
-    for patch in [
-        json!({ "metadata": { "ownerReferences": nobody } }),
-        json!({ "metadata": { "finalizers": ["example.org/stuck"] } }),
-        json!({ "metadata": { "labels": { "lab.wasmspawner.io/0123456789": "x" } } }),
-        json!({ "metadata": { "annotations": { "kubectl.kubernetes.io/last-applied-configuration": "{}" } } }),
-        json!({ "spec": { "replicas": 0 } }),
-        json!({ "spec": { "paused": true } }),
-        json!({ "spec": { "strategy": { "type": "Recreate", "rollingUpdate": null } } }),
-        template(json!({ "metadata": { "labels": { "app": "web", "role": "admin" } } })),
-        template(json!({ "metadata": { "annotations": { "example.org/inject": "true" } } })),
-        pod(json!({ "containers": [{ "name": "web", "image": "other:1" }] })),
-        pod(
-            json!({ "containers": [{ "name": "web", "$patch": "delete" }, { "name": LAB, "image": "lab:1" }] }),
-        ),
-        pod(json!({ "containers": [{ "name": "beside", "image": "other:1" }] })),
-        pod(json!({ "initContainers": [{ "name": "first", "image": "other:1" }] })),
-        pod(json!({ "volumes": [{ "name": "node", "hostPath": { "path": "/" } }] })),
-        pod(json!({ "imagePullSecrets": [{ "name": "other" }] })),
-        pod(json!({ "serviceAccountName": "other" })),
-        pod(json!({ "hostPID": true })),
-        pod(json!({ "hostIPC": true })),
-        pod(json!({ "hostNetwork": true })),
-        pod(json!({ "shareProcessNamespace": true })),
-        pod(json!({ "securityContext": { "runAsUser": 0 } })),
-        pod(json!({ "nodeName": "control-plane" })),
-        pod(json!({ "tolerations": [{ "operator": "Exists" }] })),
-        pod(json!({ "priorityClassName": "system-node-critical" })),
-    ] {
-        let refused = attempt(&patch).await.unwrap_err();
-        assert!(refused.contains("of a workload the service may only change"), "{patch}: {refused}");
-    }
-    for (field, value) in [
-        ("/securityContext", Value::Null),
-        ("/securityContext/allowPrivilegeEscalation", json!(true)),
-        ("/securityContext/runAsNonRoot", json!(false)),
-        ("/securityContext/runAsUser", json!(0)),
-        ("/securityContext/capabilities/drop", json!([])),
-        ("/securityContext/capabilities/add", json!(["SYS_ADMIN"])),
-        ("/securityContext/seccompProfile/type", json!("Unconfined")),
-        ("/securityContext/appArmorProfile", json!({ "type": "Unconfined" })),
-        ("/securityContext/procMount", json!("Default")),
-        ("/securityContext/seLinuxOptions", json!({ "type": "spc_t" })),
-        ("/ports", json!([{ "containerPort": 40000, "hostPort": 40000 }])),
-    ] {
-        let mut container = lab_container();
-        set(&mut container, field, value);
-        for list in ["containers", "initContainers"] {
-            let refused = attempt(&pod(json!({ (list): [container] }))).await.unwrap_err();
-            assert!(refused.contains("a lab in a workload has no privileges"), "{container}: {refused}");
-        }
-    }
-    let mut privileged = lab_container();
-    privileged["securityContext"] = json!({ "privileged": true });
-    let refused = attempt(&pod(json!({ "initContainers": [privileged] }))).await.unwrap_err();
-    assert!(refused.contains("a lab in a workload has no privileges"), "{refused}");
-    let token = json!({ "sources": [{ "serviceAccountToken": { "path": "token" } }] });
-    for source in [
-        json!({ "hostPath": { "path": "/" } }),
-        json!({ "projected": token }),
-        json!({ "persistentVolumeClaim": { "claimName": "theirs" } }),
-        json!({ "csi": { "driver": "csi.example.org" } }),
-    ] {
-        let mut volume = source.clone();
-        volume["name"] = json!(format!("{LAB}-node"));
-        let refused = attempt(&pod(json!({ "volumes": [volume] }))).await.unwrap_err();
-        assert!(refused.contains("a lab in a workload has neither volume claims nor"), "{source}: {refused}");
-    }
-    assert_eq!(shop.get("web").await.spec, web.spec);
-    // What is refused above is not refused because a lab is refused altogether.
-    attempt(&pod(json!({ "containers": [lab_container()] }))).await.unwrap();
-
-    let pods = Api::<Pod>::namespaced(client.clone(), &shop.namespace);
-    let of_lab = json!({ "metadata": { "name": "mine", "labels": {
-        "app.kubernetes.io/managed-by": "wasmspawner", "wasmspawner.io/instance": site.name() } },
-        "spec": { "containers": [{ "name": "mine", "image": "mine:1" }] } });
-    let attempt = pods.create(&PostParams::default(), &serde_json::from_value(of_lab).unwrap()).await;
-    assert!(attempt.unwrap_err().to_string().contains("is not one of this installation's labs"));
-    let secrets = Api::<Secret>::namespaced(client, &shop.namespace);
-    assert!(secrets.list(&ListParams::default()).await.unwrap_err().to_string().contains("forbidden"));
-    site.leave().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_service_s_account_deletes_no_revision_without_a_lab() {
-    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
-    let shop = Shop::open(&site, "delete").await;
-    shop.deploy("web", 1).await;
-    let client = site.account_s_client().await;
-    let revisions = Api::<ReplicaSet>::namespaced(client.clone(), &shop.namespace);
-    let own = revisions.list(&ListParams::default()).await.unwrap().items.pop().unwrap();
-    let attempt = revisions.delete(&own.metadata.name.unwrap(), &DeleteParams::default()).await;
-    let refused = attempt.unwrap_err().to_string();
-    assert!(refused.contains("may only delete those with a lab"), "{refused}");
-
-    let owner = Api::<ControllerRevision>::namespaced(site.cluster.client.clone(), &shop.namespace);
-    let revisions = Api::<ControllerRevision>::namespaced(client, &shop.namespace);
-    for (name, data, deletable) in [
-        ("plain", json!({ "containers": [{ "name": "db" }] }), false),
-        ("with-lab", json!({ "containers": [{ "name": "db" }, { "name": LAB }] }), true),
-        ("with-a-part", json!({ "volumes": [{ "name": format!("{LAB}-nss") }] }), true),
-        ("similar", json!({ "containers": [{ "name": "lab-of-somebody" }] }), false),
-    ] {
-        let revision = json!({ "metadata": { "name": name }, "revision": 1,
-            "data": { "spec": { "template": { "spec": data } } } });
-        owner.create(&PostParams::default(), &serde_json::from_value(revision).unwrap()).await.unwrap();
-        let attempt = revisions.delete(name, &DeleteParams::default()).await;
-        assert_eq!(attempt.is_ok(), deletable, "{name}: {attempt:?}");
-    }
-    site.leave().await;
-}
-
-/// The name of a lab's container.
-const LAB: &str = "lab-0123456789";
-
-/// A lab's container as the service adds it.
-fn lab_container() -> Value {
-    json!({ "name": LAB, "image": "lab:1", "securityContext": {
-        "allowPrivilegeEscalation": false, "runAsNonRoot": true, "runAsUser": 1000, "runAsGroup": 1000,
-        "capabilities": { "drop": ["ALL"] }, "seccompProfile": { "type": "RuntimeDefault" },
-    } })
-}
-
-/// Sets a field, which need not be there, to a value.
-fn set(object: &mut Value, path: &str, value: Value) {
-    let (parent, key) = path.rsplit_once('/').unwrap();
-    object.pointer_mut(parent).unwrap()[key] = value;
 }

@@ -24,6 +24,13 @@ pub(crate) struct Shop<'a> {
     pub(crate) namespace: String,
 }
 
+/// Creates the namespace of the web services, with the permissions of the service there. Returns its name.
+pub(crate) async fn permitted_namespace(site: &Site) -> String {
+    let namespace = site.namespace("shop").await;
+    site.apply(&PERMISSIONS.replace("namespace: shop", "namespace: wasmspawner-shop")).await;
+    namespace
+}
+
 /// The path of the lab that a user string means.
 pub(crate) fn server(user: &str, kind: &str, namespace: &str, name: &str) -> String {
     let wanted = wasmspawner_core::user_string::UserString::parse(&format!(
@@ -45,9 +52,8 @@ impl<'a> Shop<'a> {
 
     async fn open_with(site: &'a Site, namespaces: &str, allowed: &[&str]) -> Self {
         site.install_definition().await;
-        let namespace = site.namespace("shop").await;
-        site.apply(&PERMISSIONS.replace("namespace: shop", "namespace: wasmspawner-shop")).await;
-        site.install_policy("").await;
+        let namespace = permitted_namespace(site).await;
+        site.install_policy().await;
         let labs = match namespaces {
             "single" => site.namespace("labs").await,
             _ => format!("{}-delete-{{user_server}}", site.name()),

@@ -1,9 +1,12 @@
 //! What somebody who has stolen the token of the service's account tries.
 
+mod pods;
+mod tokens;
+mod workloads;
+
 use std::fmt::Debug;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service, ServiceAccount,
 };
@@ -56,7 +59,7 @@ async fn the_account_for_one_namespace_can_do_nothing_elsewhere() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_admission_policy_refuses_namespaces_that_are_not_the_service_s_own() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
-    site.install_policy("").await;
+    site.install_policy().await;
     let stolen = Intruder::under_the_policy(&site).await;
     let (ours, other) = (labels(site.name()), labels("other"));
     let name = |suffix: &str| format!("{}-{suffix}", site.name());
@@ -66,11 +69,12 @@ async fn the_admission_policy_refuses_namespaces_that_are_not_the_service_s_own(
     for (suffix, labels) in
         [("other", &ours), ("delete-a", &json!({})), ("delete-a", &other), ("existing-a", &json!({}))]
     {
-        let attempt = create(&mine, labelled(&name(suffix), labels)).await;
+        let attempt = create(&mine, with_level(&name(suffix), labels, "baseline")).await;
         stolen.refused(attempt, &format!("create {suffix} with {labels}"));
     }
     // A name that only contains that of a lab's namespace.
-    stolen.refused(create(&mine, labelled(&format!("x{}", name("delete-a")), &ours)).await, "create x-...");
+    let longer = with_level(&format!("x{}", name("delete-a")), &ours, "baseline");
+    stolen.refused(create(&mine, longer).await, "create x-...");
 
     for (suffix, labels) in [
         ("delete-foreign", &json!({})),
@@ -89,7 +93,7 @@ async fn the_admission_policy_refuses_namespaces_that_are_not_the_service_s_own(
     }
 
     let own = name("delete-own");
-    create(&mine, labelled(&own, &ours)).await.expect("what the service does is allowed");
+    create(&mine, with_level(&own, &ours, "baseline")).await.expect("what the service does is allowed");
     let unlabel = Patch::Merge(json!({ "metadata": { "labels": { "wasmspawner.io/instance": "other" } } }));
     stolen.refused(mine.patch(&own, &PatchParams::default(), &unlabel).await, "give it away");
     mine.delete(&own, &DeleteParams::default()).await.expect("what the service does is allowed");
@@ -99,7 +103,7 @@ async fn the_admission_policy_refuses_namespaces_that_are_not_the_service_s_own(
 #[tokio::test(flavor = "multi_thread")]
 async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
-    site.install_policy("").await;
+    site.install_policy().await;
     let stolen = Intruder::under_the_policy(&site).await;
     let (ours, other) = (labels(site.name()), labels("other"));
     let admin = site.cluster.client.clone();
@@ -118,7 +122,15 @@ async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
     // Where the service has no labs, its labels do not help.
     for namespace in ["default", "kube-system", site.name(), &others, &others_existing, &unlabelled] {
         let created = create(&stolen.of::<Pod>(namespace), pod("nb-ada", &ours)).await;
-        stolen.refused(created, &format!("a pod in {namespace}"));
+        if namespace == site.name() {
+            stolen.refused(created, "a pod in the service's own namespace");
+        } else {
+            stolen.refused_by(
+                created,
+                "is not one of this installation's labs",
+                &format!("a pod in {namespace}"),
+            );
+        }
         let created = create(&stolen.of::<Secret>(namespace), labelled("nb-ada", &ours)).await;
         stolen.refused(created, &format!("a secret in {namespace}"));
     }
@@ -166,7 +178,7 @@ async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
 async fn the_admission_policy_allows_nothing_but_records_in_the_service_s_namespace() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    site.install_policy("").await;
+    site.install_policy().await;
     let stolen = Intruder::under_the_policy(&site).await;
     let admin = site.cluster.client.clone();
     let (mine, admins) = (records(stolen.client.clone(), site.name()), site.spawns());
@@ -215,16 +227,11 @@ async fn the_admission_policy_allows_nothing_but_records_in_the_service_s_namesp
 #[tokio::test(flavor = "multi_thread")]
 async fn the_admission_policy_refuses_kinds_of_objects_that_labs_do_not_have() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
-    site.install_policy("").await;
+    site.install_policy().await;
     let stolen = Intruder::under_the_policy(&site).await;
     let lab = site.namespace("existing-ada").await;
     let bindings: Api<RoleBinding> = Api::namespaced(site.cluster.client.clone(), &lab);
-    let mut binding = named("everything");
-    binding["roleRef"] =
-        json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" });
-    binding["subjects"] =
-        json!([{ "kind": "ServiceAccount", "name": "wasmspawner", "namespace": site.name() }]);
-    create(&bindings, binding).await.unwrap();
+    create(&bindings, everything_in(&site)).await.unwrap();
     let ours = labels(site.name());
     let roles = stolen.of::<Role>(&lab);
     until(async || roles.list(&ListParams::default()).await.is_ok()).await;
@@ -247,37 +254,25 @@ async fn the_admission_policy_refuses_kinds_of_objects_that_labs_do_not_have() {
             stolen.refused(created, &format!("a Service with {spec}"));
         }
     }
-    let accounts = stolen.of::<ServiceAccount>(&lab);
-    create(&accounts, labelled("nb-ada", &ours)).await.expect("what the service does is allowed");
-    let token =
-        accounts.create_token_request("nb-ada", &PostParams::default(), &TokenRequest::default()).await;
-    stolen.refused(token, "a token of a lab's account");
     site.leave().await;
 }
 
 /// `deploy/README.md` shows how to forbid something in pods.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_validation_of_pods_can_be_added_as_the_documentation_says() {
-    const PAGE: &str = include_str!("../../../deploy/README.md");
+    const PAGE: &str = include_str!("../../../../../deploy/README.md");
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
-    let example = PAGE.split("```yaml\n").find(|block| block.contains("hostPath")).unwrap();
-    site.install_policy(example.split("```").next().unwrap()).await;
+    let example = PAGE.split("```yaml\n").find(|block| block.contains("each.image.startsWith")).unwrap();
+    site.install_policy_with(&[], example.split("```").next().unwrap()).await;
     let stolen = Intruder::under_the_policy(&site).await;
-    let pods: Api<Pod> = stolen.of(&site.namespace("existing-ada").await);
-    let mut lab = pod("nb-ada", &labels(site.name()));
-    for (volume, allowed) in [("emptyDir", true), ("hostPath", false)] {
-        lab["metadata"]["name"] = json!(volume.to_lowercase());
-        lab["spec"]["volumes"] = match volume {
-            "emptyDir" => json!([{ "name": "v", "emptyDir": {} }]),
-            _ => json!([{ "name": "v", "emptyDir": {} }, { "name": "w", "hostPath": { "path": "/" } }]),
-        };
-        let created = create(&pods, lab.clone()).await;
-        if allowed {
-            created.unwrap();
-        } else {
-            stolen.refused(created, "a directory of the node");
-        }
-    }
+    let namespace = site.namespace("existing-ada").await;
+    create(&stolen.of::<ServiceAccount>(&namespace), labelled("nb-ada", &labels(site.name()))).await.unwrap();
+    let pods: Api<Pod> = stolen.of(&namespace);
+    let mut lab = pods::lab_pod(site.name());
+    let elsewhere = create(&pods, lab.clone()).await;
+    stolen.refused_by(elsewhere, "images of the site's registry", "an image from elsewhere");
+    lab["spec"]["containers"][0]["image"] = json!("registry.example.org/lab:1");
+    create(&pods, lab).await.unwrap();
     site.leave().await;
 }
 
@@ -301,6 +296,15 @@ impl Intruder {
         Api::namespaced(self.client.clone(), namespace)
     }
 
+    /// Fails unless the rule with this message refuses the attempt.
+    #[track_caller]
+    fn refused_by<T: Debug>(&self, attempt: kube::Result<T>, rule: &str, what: &str) {
+        if let Err(kube::Error::Api(status)) = &attempt {
+            assert!(status.message.contains(rule), "{what}: {}", status.message);
+        }
+        self.refused(attempt, what);
+    }
+
     #[track_caller]
     pub(crate) fn refused<T: Debug>(&self, attempt: kube::Result<T>, what: &str) {
         match attempt {
@@ -320,6 +324,23 @@ where
 
 fn labels(instance: &str) -> Value {
     json!({ "app.kubernetes.io/managed-by": "wasmspawner", "wasmspawner.io/instance": instance })
+}
+
+/// Lets the service's account do everything in a namespace.
+fn everything_in(site: &Site) -> Value {
+    let mut binding = named("everything");
+    binding["roleRef"] =
+        json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" });
+    binding["subjects"] =
+        json!([{ "kind": "ServiceAccount", "name": "wasmspawner", "namespace": site.name() }]);
+    binding
+}
+
+/// A namespace that enforces a level of Pod Security.
+fn with_level(name: &str, labels: &Value, level: &str) -> Value {
+    let mut namespace = labelled(name, labels);
+    namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = json!(level);
+    namespace
 }
 
 fn labelled(name: &str, labels: &Value) -> Value {

@@ -1,0 +1,3 @@
+//! What adversaries try on a real API server, one module for each.
+
+pub(crate) mod stolen_token;
