@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
-use wasmspawner_core::config::{Config, ConfigFile, KubernetesConfig};
+use wasmspawner_core::config::{Config, ConfigFile, KubernetesConfig, NamespaceReclaim};
 use wasmspawner_core::manifest::service_selector;
 
 use crate::blueprint_providers::BlueprintProviders;

@@ -59,13 +59,12 @@ impl RetainedNamespaces {
     pub(super) async fn turn(&self, name: &str) -> Result<Turn<'_>, KubernetesError> {
         let permit = self.0.turns.take(&name.to_owned()).await;
         let known = self.0.known().await?.lock().await.get(name).cloned();
-        let made = match known {
-            Some(made) => made,
-            None => {
-                let begun = Made::Begun(Uuid::new_v4().to_string());
-                self.0.record(name, &begun).await?;
-                begun
-            }
+        let made = if let Some(made) = known {
+            made
+        } else {
+            let begun = Made::Begun(Uuid::new_v4().to_string());
+            self.0.record(name, &begun).await?;
+            begun
         };
         Ok(Turn { namespaces: &self.0, name: name.to_owned(), made, _permit: permit })
     }

@@ -193,6 +193,7 @@ pub(super) fn failure(error: &KubernetesError) -> Failure {
                 "The {kind} {name} that this lab would have exists already and belongs to somebody else; please tell the site's administrators"
             )
         }
+        KubernetesError::ForeignNamespace { .. } => format!("No lab can be started: {error}"),
         KubernetesError::NoSuchKind { .. } => {
             format!("A part of the lab cannot be created: {error}; please tell the site's administrators")
         }
