@@ -13,7 +13,9 @@ use wasmspawner_core::lifecycle::{
 };
 use wasmspawner_core::spawn_key::SpawnKind;
 use wasmspawner_core::stage::{Analysis, Stage, StagePolicy};
-use wasmspawner_core::workload::{LabMark, LabPod, Look, Seen, Workload, WorkloadObject, leftovers, look};
+use wasmspawner_core::workload::{
+    LabMark, LabPod, Look, Revisions, Seen, Workload, WorkloadObject, leftovers, look,
+};
 
 const SPAWN: &str = "5d3c0f5e-0000-4000-8000-000000000002";
 const NOW: &str = "0196f000-0000-7000-8000-000000000001";
@@ -67,8 +69,8 @@ fn pod(name: &str, age: i64, operation: &str, status: &str) -> Value {
     json!({
         "metadata": {
             "name": name, "namespace": "shop", "uid": format!("uid-of-{name}"), "creationTimestamp": created,
-            "labels": { "app": "web", "pod-template-hash": "abc", mark().label(): operation },
-            "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-abc", "uid": "u", "controller": true }],
+            "labels": { "app": "web", mark().label(): operation },
+            "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-abc", "uid": "uid-of-web-abc", "controller": true }],
         },
         "spec": {
             "nodeName": "n",
@@ -88,6 +90,12 @@ fn pod(name: &str, age: i64, operation: &str, status: &str) -> Value {
     })
 }
 
+/// The `ReplicaSet`s of the `Deployment` and of somebody else's.
+fn revisions() -> Revisions {
+    let revision = |uid: &str, deployment: &str| (uid.to_owned(), deployment.to_owned());
+    Revisions::from([revision("uid-of-web-abc", "uid-of-web"), revision("uid-of-forged", "uid-of-another")])
+}
+
 fn seen(state: Option<&WorkloadObject>, pods: &[Value], kept: Option<&str>) -> Look {
     let pods: Vec<Pod> = pods.iter().map(|pod| serde_json::from_value(pod.clone()).unwrap()).collect();
     let pods: Vec<Arc<LabPod>> = pods.iter().flat_map(LabPod::all).map(Arc::new).collect();
@@ -96,6 +104,7 @@ fn seen(state: Option<&WorkloadObject>, pods: &[Value], kept: Option<&str>) -> L
         uid: Some("uid-of-web"),
         state: state.map(|object| &object.state),
         pods: &pods,
+        revisions: &revisions(),
         mark: &mark(),
         operation: Some(NOW.parse::<JobId>().unwrap()),
         kept,
@@ -161,6 +170,29 @@ fn the_stage_is_that_of_the_lab_and_not_that_of_the_service_beside_it() {
         assert_eq!(look.pod.unwrap().pod.port, Some(40000));
     }
     assert_eq!(stage(&seen(Some(&state), &[], None)), (Stage::Scheduling, "Rollout".to_owned()));
+}
+
+/// Anybody who may create pods can write labels, and make a `ReplicaSet` of any name.
+#[test]
+fn only_a_pod_of_the_workload_s_own_revision_is_the_lab_s() {
+    for (kind, uid, is_ours) in [
+        ("ReplicaSet", "uid-of-web-abc", true),
+        ("ReplicaSet", "uid-of-forged", false),
+        ("ReplicaSet", "uid-of-nothing", false),
+        ("Deployment", "uid-of-web", false),
+        ("Job", "uid-of-web-abc", false),
+    ] {
+        let mut made = pod("web-abc-1", 60, NOW, "ready/ready");
+        made["metadata"]["ownerReferences"][0]["kind"] = kind.into();
+        made["metadata"]["ownerReferences"][0]["uid"] = uid.into();
+        let expected = if is_ours { "web-abc-1" } else { "" };
+        assert_eq!(chosen(&[made.clone()], None), expected, "{kind} {uid}");
+        assert_eq!(
+            chosen(&[made], Some("uid-of-web-abc-1")),
+            expected,
+            "{kind} {uid}, also if it was the lab's"
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A user of JupyterHub, with a token of their own.
 
 use serde_json::json;
+use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_some;
 
@@ -15,23 +16,27 @@ async fn labs_that_fail_fill_no_memory() {
     })
     .await
     .unwrap();
-    let (ada, admin) = (service.user("ada").unwrap(), service.admin().unwrap());
+    let (user, admin) = (service.user("fault.pull-failure").unwrap(), service.admin().unwrap());
     let env: serde_json::Map<_, _> =
-        (0..500).map(|number| (format!("T{number:03}{}", "A".repeat(250)), json!("x".repeat(200)))).collect();
+        (0..500).map(|number| (format!("T{number:03}{}", "A".repeat(240)), json!("x".repeat(200)))).collect();
     let body = json!({ "env": env });
     let before = resident(&service);
-    for number in 0..200 {
-        // Kubernetes has no names for these servers.
-        let answer = ada.spawn_with(&format!("ada/servers/%7Bx{number}"), &body).await.unwrap();
-        assert!([303, 422].contains(&answer.status), "{answer:?}");
+    for number in 0..150 {
+        let lab = format!("fault.pull-failure/servers/x{number}");
+        let answer = user.spawn_with(&lab, &body).await.unwrap();
+        assert_eq!(answer.status, 303, "{answer:?}");
+        let events = user.events(&lab).await.unwrap().to_end().await.unwrap();
+        assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
     }
     let labs = until_some(async || {
-        let list = admin.get(&format!("{}/lab-status", wasmspawner_tests::api::PREFIX)).await.unwrap();
+        let list = admin.get(&format!("{PREFIX}/lab-status")).await.unwrap();
         let labs = list.json().unwrap()["labs"].as_array().unwrap().clone();
         (labs.len() <= 3).then_some(labs)
     })
     .await;
-    assert!(labs.iter().all(|lab| lab["status"] == "failed"), "{labs:?}");
+    assert!(labs.len() == 3 && labs.iter().all(|lab| lab["status"] == "failed"), "{labs:?}");
+    let newest = user.lab("fault.pull-failure/servers/x149").await.unwrap().json().unwrap();
+    assert_eq!((&newest["env"], &newest["options"]), (&json!({}), &json!({})), "{newest:#}");
     let grown = resident(&service).saturating_sub(before);
-    assert!(grown < 25, "{grown} MiB more, for {} failed labs", labs.len());
+    assert!(grown < 20, "{grown} MiB more, for {} failed labs", labs.len());
 }

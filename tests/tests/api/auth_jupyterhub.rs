@@ -11,6 +11,7 @@ use wasmspawner_core::access::Scope;
 use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::provider::Provider;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_running;
 
 use crate::BINARY;
 
@@ -240,6 +241,38 @@ async fn a_user_whose_groups_are_not_known_is_refused() {
         let refusal = answer(&client, Method::POST, &format!("/labs/{user}/spawn")).await;
         assert_eq!(refusal.problem().unwrap(), "403 identity_unknown", "{user}");
         assert!(refusal.body.contains("read:users:groups"), "{}", refusal.body);
+    }
+}
+
+/// The Hub tells groups with the answer about the token. Only what the authenticator stored needs a second question.
+#[tokio::test]
+async fn a_spawn_asks_the_hub_once_unless_the_service_may_read_more() {
+    for (scopes, questions) in [(&["read:users:groups"][..], 1), (&["admin:auth_state"], 2)] {
+        let token = |name: &str| user(name, &[&format!("access:servers!server={name}/")], &["physics"]);
+        let owner = json!({ "kind": "service", "name": "wasmspawner", "scopes": scopes });
+        let stored = json!({ "kind": "user", "name": "mary", "groups": [], "auth_state": { "uid": 7 } });
+        let hub = Provider::start(&[
+            ("/hub/api/user", "of-ada", token("ada")),
+            ("/hub/api/user", "of-mary", token("mary")),
+            ("/hub/api/user", "of-the-service", owner),
+            ("/hub/api/users/ada", "of-the-service", user("ada", &[], &["physics"])),
+            ("/hub/api/users/mary", "of-the-service", stored),
+        ])
+        .await
+        .unwrap();
+        let service = service_with_static_tokens(&hub).await;
+        let spawn = async |name: &str| {
+            let client = service.stranger().with_token(&format!("of-{name}"));
+            let asked = hub.asked();
+            let path = format!("/labs/{name}/spawn");
+            assert_eq!(status(&client, Method::POST, &path).await, 303, "{name}");
+            hub.asked() - asked
+        };
+        assert_eq!(spawn("ada").await, questions + 1, "the service asks about its own token first");
+        assert_eq!(spawn("mary").await, questions, "{scopes:?}");
+        let lab = until_running(&service.admin().unwrap(), "mary").await;
+        let expected = if questions == 1 { json!(2000) } else { json!(7) };
+        assert_eq!(lab["uid"], expected, "{lab:#}");
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::Problem;
 use super::parsed::parsed_name;
+use crate::config::lab::ENV_KEY_PREFIX;
 
-/// Largest length in bytes. A limit keeps a request from growing without bound; no real name is longer.
-const LONGEST: usize = 256;
+/// Largest length in bytes. A variable is a key of a `ConfigMap`, or with a prefix of a `Secret`, and those have at most 253.
+const LONGEST: usize = 253 - ENV_KEY_PREFIX.len();
 
 parsed_name! {
     /// The name of an environment variable: letters, digits, `_`, `-` and `.`, not starting with a digit.
@@ -37,6 +38,7 @@ mod tests {
         for good in ["HOME", "_x", "a-b.c", "JUPYTERHUB_API_TOKEN"] {
             assert!(EnvName::parse(good).is_ok(), "{good}");
         }
+        assert!(EnvName::parse("A".repeat(249)).is_ok() && EnvName::parse("A".repeat(250)).is_err());
         for bad in ["", "1A", "A=B", "A B", "ü", ".", "..", "..a", "A\n", "A\0"] {
             assert!(EnvName::parse(bad).is_err(), "{bad}");
         }

@@ -1,9 +1,11 @@
 //! A pod of a workload, as one of its labs sees it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{LabMark, Workload, WorkloadKind};
 use crate::lab::JobId;
@@ -19,13 +21,19 @@ pub struct LabPod {
     pub pod: ObservedPod,
     /// True if the lab's container is ready.
     pub is_ready: bool,
-    /// Its controller: kind, name and uid.
-    controller: Option<(String, String, String)>,
-    /// The hash that a `Deployment` gives to the pods of one revision.
-    template_hash: Option<String>,
+    /// Its controller: kind and uid.
+    controller: Option<(String, String)>,
 }
 
-const TEMPLATE_HASH: &str = "pod-template-hash";
+/// The `ReplicaSet`s with labs, by uid: the uid of the `Deployment` that controls each.
+pub type Revisions = BTreeMap<String, String>;
+
+/// The uid of the object's controller, if that is of this kind.
+pub fn controller_uid(metadata: &ObjectMeta, kind: &str) -> Option<String> {
+    let owners = metadata.owner_references.iter().flatten();
+    let mut controllers = owners.filter(|owner| owner.controller == Some(true) && owner.kind == kind);
+    controllers.next().map(|owner| owner.uid.clone())
+}
 
 impl LabPod {
     /// The labs in a pod.
@@ -64,26 +72,28 @@ impl LabPod {
         }
         let owners = pod.metadata.owner_references.iter().flatten();
         let controller = owners.into_iter().find(|owner| owner.controller == Some(true));
-        let controller = controller.map(|owner| (owner.kind.clone(), owner.name.clone(), owner.uid.clone()));
-        let template_hash =
-            pod.metadata.labels.as_ref().and_then(|labels| labels.get(TEMPLATE_HASH)).cloned();
+        let controller = controller.map(|owner| (owner.kind.clone(), owner.uid.clone()));
         let mut pod = ObservedPod::from(&seen);
         pod.operation = operation;
-        Self { mark, pod, is_ready, controller, template_hash }
+        Self { mark, pod, is_ready, controller }
     }
 
-    /// True if the workload has made the pod. A label alone does not say so: anybody can write one.
-    pub fn is_of(&self, workload: &Workload, uid: &str) -> bool {
-        let Some((kind, name, owner)) = &self.controller else { return false };
+    /// True if the workload with this uid has made the pod. Labels and names do not say so: anybody can write them.
+    pub fn is_of(&self, workload: &Workload, uid: &str, revisions: &Revisions) -> bool {
+        let Some((kind, owner)) = &self.controller else { return false };
         match workload.kind {
-            WorkloadKind::Deployment => self
-                .template_hash
-                .as_ref()
-                .is_some_and(|hash| kind == "ReplicaSet" && *name == format!("{}-{hash}", workload.name)),
+            WorkloadKind::Deployment => {
+                kind == "ReplicaSet" && revisions.get(owner).is_some_and(|deployment| deployment == uid)
+            }
             WorkloadKind::StatefulSet | WorkloadKind::DaemonSet => {
                 kind == workload.kind.kind() && owner == uid
             }
         }
+    }
+
+    /// True if an object with this uid controls the pod.
+    pub fn is_controlled_by(&self, uid: &str) -> bool {
+        self.controller.as_ref().is_some_and(|(_, owner)| owner == uid)
     }
 
     /// True while the pod may run the lab of this operation.

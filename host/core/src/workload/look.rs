@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 
-use super::{LabMark, LabPod, Workload, WorkloadState, choose};
+use super::{LabMark, LabPod, Revisions, Workload, WorkloadState, choose};
 use crate::lab::JobId;
 use crate::lifecycle::Presence;
 use crate::stage::{self, Analysis, Stage, StagePolicy};
@@ -21,6 +21,8 @@ pub struct Seen<'a> {
     pub state: Option<&'a WorkloadState>,
     /// Its pods with the lab, those of earlier operations included.
     pub pods: &'a [Arc<LabPod>],
+    /// The revisions of workloads in its namespace.
+    pub revisions: &'a Revisions,
     /// The lab.
     pub mark: &'a LabMark,
     /// The operation that has started the lab; `None` if none is known.
@@ -44,13 +46,14 @@ pub struct Look {
 
 /// Looks at a workload.
 pub fn look(seen: &Seen<'_>) -> Look {
-    let Seen { workload, uid, state, pods, mark, operation, kept } = seen;
+    let Seen { workload, uid, state, pods, revisions, mark, operation, kept } = seen;
     // Another workload of the same name is none of the lab's.
     let state = state.filter(|state| *uid == Some(state.uid.as_str()));
     let in_template = state.and_then(|state| state.labs.get(mark));
     // What was never put in has no pods; such are left of an earlier lab of the same record. A pod that only has the label is
     // somebody else's.
-    let ours = |pod: &&Arc<LabPod>| pod.mark == **mark && uid.is_some_and(|uid| pod.is_of(workload, uid));
+    let ours =
+        |pod: &&Arc<LabPod>| pod.mark == **mark && uid.is_some_and(|uid| pod.is_of(workload, uid, revisions));
     let ours: Vec<Arc<LabPod>> = pods.iter().filter(ours).cloned().collect();
     let presence = match in_template {
         Some(_) => Presence::Present,

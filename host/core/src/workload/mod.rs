@@ -15,7 +15,7 @@ mod refusal;
 
 pub use ejection::{is_leftover_revision, leftovers, nothing};
 pub use lab_mark::{LabMark, installation_label};
-pub use lab_pod::{LabPod, choose};
+pub use lab_pod::{LabPod, Revisions, choose, controller_uid};
 pub use look::{Look, Seen, look};
 pub use name::{InvalidWorkload, WORKLOAD, Workload, WorkloadKind};
 pub use object::{WorkloadObject, WorkloadState};

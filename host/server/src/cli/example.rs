@@ -1,8 +1,8 @@
 //! Tests that `deploy/wasmspawner.example.yaml` is valid and complete, and that every value in it is the default.
 
 use serde_json::{Value, json};
-use wasmspawner_core::config::ConfigFile;
 use wasmspawner_core::config::auth::AuthConfig;
+use wasmspawner_core::config::{ConfigFile, NamespaceReclaim};
 
 const EXAMPLE: &str = include_str!("../../../../deploy/wasmspawner.example.yaml");
 
@@ -35,8 +35,11 @@ fn read(yaml: &str) -> Value {
 
 #[test]
 fn the_example_is_valid_as_it_is_and_with_everything_switched_on() {
-    // The one-machine cluster pulls no images, and has no workloads and no Services.
+    // The one-machine cluster pulls no images, and has no workloads and no Services. Namespaces that the operator has made
+    // are for those that stay.
     let (mut on_one_machine, mut on_a_kubernetes) = (file(&everything()), file(&everything()));
+    on_one_machine.kubernetes.existing_namespaces.clear();
+    on_a_kubernetes.kubernetes.namespaces = NamespaceReclaim::Retain;
     on_one_machine.images.prepull = None;
     on_one_machine.workloads.namespaces.clear();
     on_one_machine.lab.service = None;

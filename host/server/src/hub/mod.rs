@@ -1,4 +1,4 @@
-//! A client of JupyterHub's API: asks which servers the Hub knows, with the service's own token.
+//! A client of JupyterHub's API: asks which servers and users the Hub knows, with the service's own token.
 
 mod error;
 mod user;
@@ -13,6 +13,8 @@ use http::{HeaderMap, StatusCode};
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 use tracing::Instrument;
 use wasmspawner_core::config::{BaseUrl, Hub};
 use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes};
@@ -33,10 +35,17 @@ const ANSWER_BYTES: usize = 16 << 20;
 /// How long all pages together may take.
 const ALL_PAGES: Duration = Duration::from_mins(2);
 
+/// How long it is remembered what the service's token may read.
+const SCOPES_FOR: Duration = Duration::from_mins(1);
+/// The Hub's scope for what an authenticator has stored about users.
+const AUTH_STATE: &str = "admin:auth_state";
+
 /// A client of the Hub's API, with the service's own token.
 pub struct HubApi {
     client: Client,
     config: Hub,
+    /// When the Hub said whether the token may read `auth_state`, and what it said.
+    reads_auth_state: Mutex<Option<(Instant, bool)>>,
 }
 
 /// The fields that are read of the Hub's answer about the owner of a token.
@@ -50,7 +59,7 @@ impl HubApi {
     /// Makes the client. The token is read from its file at every request.
     pub fn new(config: Hub) -> reqwest::Result<Self> {
         let client = outgoing::client(&config.api_url, config.timeout.unsigned_abs())?;
-        Ok(Self { client, config })
+        Ok(Self { client, config, reads_auth_state: Mutex::default() })
     }
 
     /// All servers that the Hub knows as active. An incomplete list is an error.
@@ -74,6 +83,26 @@ impl HubApi {
             next = listing.add(page)?;
         }
         Ok(listing.servers())
+    }
+
+    /// True if the Hub may say more about a user to this service than to the user's own token. That is also so while it is
+    /// not known.
+    pub(crate) async fn knows_more_of_users(&self) -> bool {
+        // Those who ask meanwhile wait for the answer.
+        let mut known = self.reads_auth_state.lock().await;
+        if let Some((_, reads)) = known.filter(|(asked, _)| asked.elapsed() < SCOPES_FOR) {
+            return reads;
+        }
+        let asked = async { self.get::<TokenOwner>("/user", &self.token().await?).await };
+        let reads = match asked.await {
+            Ok(owner) => owner.scopes.iter().any(|scope| scope.split('!').next() == Some(AUTH_STATE)),
+            Err(error) => {
+                tracing::debug!(%error, "it is not known what the service's token may read");
+                true
+            }
+        };
+        *known = Some((Instant::now(), reads));
+        reads
     }
 
     /// What the Hub says about a user. `None` when it does not know the user, or the service may not read about users.

@@ -87,7 +87,7 @@ impl KubernetesError {
             kube::Error::Api(status) => Self::Refused {
                 action: action.to_owned(),
                 reason: status.reason.clone().into(),
-                message: status.message.clone(),
+                message: shortened(&status.message),
             },
             error @ (kube::Error::SerdeError(_)
             | kube::Error::BuildRequest(_)
@@ -112,6 +112,14 @@ impl KubernetesError {
             Self::Unexpected(_) | Self::Malformed(_) => "ClusterUnexpected",
         }
     }
+}
+
+/// The longest message of the API server that is kept, in bytes. It repeats what it refuses, however large that is.
+const MAX_MESSAGE: usize = 2000;
+
+fn shortened(message: &str) -> String {
+    let end = message.floor_char_boundary(MAX_MESSAGE);
+    if end == message.len() { message.to_owned() } else { format!("{} ...", &message[..end]) }
 }
 
 /// True if a message of the API server, or of the Go library below it, says that there is no such kind. Both differ from that

@@ -60,11 +60,13 @@ impl WorkloadObserver {
         let PlaceWorkload { workload, uid } = &self.place;
         let state = self.workloads.state(workload);
         let pods = self.workloads.pods(&workload.namespace, &self.mark);
+        let revisions = self.workloads.revisions();
         look(&Seen {
             workload,
             uid: uid.as_deref(),
             state: state.as_ref(),
             pods: &pods,
+            revisions: &revisions,
             mark: &self.mark,
             operation: self.operation,
             kept: self.kept.as_deref(),

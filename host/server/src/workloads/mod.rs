@@ -11,7 +11,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use tokio::sync::watch;
 use wasmspawner_core::names::NamespaceName;
-use wasmspawner_core::workload::{LabMark, LabPod, Workload, WorkloadKind, WorkloadObject, WorkloadState};
+use wasmspawner_core::workload::{
+    LabMark, LabPod, Revisions, Workload, WorkloadKind, WorkloadObject, WorkloadState,
+};
 
 use crate::k8s::WorkloadRequests;
 
@@ -36,14 +38,16 @@ struct Index {
     workloads: HashMap<Workload, WorkloadState>,
     /// The labs in each pod, by its namespace and name.
     pods: HashMap<(String, String), Vec<Arc<LabPod>>>,
+    /// The revisions with labs. One that is deleted stays as long as its pods.
+    revisions: Revisions,
     events: HashMap<String, VecDeque<Arc<Event>>>,
 }
 
 /// How long the start of the service waits for the first lists.
 const LONGEST_SYNC: Duration = Duration::from_secs(10);
 
-/// The number of watches with a first list in each namespace: pods, and one for each kind of workload.
-const WATCHES: usize = 4;
+/// The number of watches with a first list in each namespace: pods, revisions, and one for each kind of workload.
+const WATCHES: usize = 5;
 
 impl Workloads {
     /// The workloads in these namespaces. Nothing is known of them yet.
@@ -79,7 +83,7 @@ impl Workloads {
     pub fn is_synced(&self, namespace: &NamespaceName) -> bool {
         let synced = self.synced.borrow();
         let kinds = WorkloadKind::ALL.map(WorkloadKind::kind);
-        kinds.into_iter().chain(["Pod"]).all(|kind| synced.contains(&watch_of(kind, namespace)))
+        kinds.into_iter().chain(["Pod", REVISION]).all(|kind| synced.contains(&watch_of(kind, namespace)))
     }
 
     /// A receiver of every change.
@@ -97,6 +101,11 @@ impl Workloads {
         let index = self.read();
         let here = index.pods.iter().filter(|((of, _), _)| of == namespace.as_str());
         here.flat_map(|(_, labs)| labs).filter(|lab| lab.mark == *mark).cloned().collect()
+    }
+
+    /// The revisions of workloads that have labs.
+    pub fn revisions(&self) -> Revisions {
+        self.read().revisions.clone()
     }
 
     /// The events about this lab's containers in this pod, and about the pod as a whole.
@@ -169,6 +178,13 @@ impl Index {
         }
     }
 
+    /// Forgets revisions that do not exist any more and have no pods.
+    fn forget_revisions(&mut self, mut is_gone: impl FnMut(&str) -> bool) {
+        let Self { revisions, pods, .. } = self;
+        let has_pods = |uid: &str| pods.values().flatten().any(|pod| pod.is_controlled_by(uid));
+        revisions.retain(|uid, _| !is_gone(uid) || has_pods(uid));
+    }
+
     fn put_event(&mut self, namespace: &str, event: Event) {
         let events = self.events.entry(namespace.to_owned()).or_default();
         events.retain(|known| known.metadata.uid != event.metadata.uid);
@@ -178,6 +194,9 @@ impl Index {
         }
     }
 }
+
+/// The kind of the objects between a `Deployment` and its pods.
+const REVISION: &str = "ReplicaSet";
 
 /// The name of a watch with a first list.
 fn watch_of(kind: &str, namespace: &NamespaceName) -> String {

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use futures::StreamExt;
 use futures::future::join_all;
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -12,9 +13,9 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::names::{NamespaceName, ObjectName};
-use wasmspawner_core::workload::{Workload, WorkloadKind};
+use wasmspawner_core::workload::{Workload, WorkloadKind, controller_uid};
 
-use super::{Workloads, watch_of};
+use super::{REVISION, Workloads, watch_of};
 use crate::k8s::{parse_workload, workload_resource};
 use crate::short_watch::short_watch;
 
@@ -25,8 +26,9 @@ impl Workloads {
             let kinds = WorkloadKind::ALL
                 .map(|kind| Box::pin(self.follow_kind(&client, namespace, kind, stop)) as Watch<'_>);
             let pods = Box::pin(self.follow_pods(&client, namespace, label, stop)) as Watch<'_>;
+            let revisions = Box::pin(self.follow_revisions(&client, namespace, label, stop)) as Watch<'_>;
             let events = Box::pin(self.follow_events(&client, namespace, stop)) as Watch<'_>;
-            kinds.into_iter().chain([pods, events])
+            kinds.into_iter().chain([pods, revisions, events])
         });
         join_all(all.collect::<Vec<_>>()).await;
     }
@@ -95,6 +97,42 @@ impl Workloads {
                 watcher::Event::Delete(pod) => {
                     let name = pod.metadata.name.unwrap_or_default();
                     self.write().pods.remove(&(namespace.to_string(), name));
+                }
+            }
+            self.changed.send_replace(());
+        })
+        .await;
+    }
+
+    /// A `Deployment` gives the labels of its pods to its revisions, too.
+    async fn follow_revisions(
+        &self,
+        client: &Client,
+        namespace: &NamespaceName,
+        label: &str,
+        stop: &CancellationToken,
+    ) {
+        let api: Api<ReplicaSet> = Api::namespaced(client.clone(), namespace.as_str());
+        let (mut here, mut listed) = (HashSet::new(), HashSet::new());
+        watch(api, short_watch().labels(label), stop, |change| {
+            match change {
+                watcher::Event::Init => listed.clear(),
+                watcher::Event::InitApply(revision) | watcher::Event::Apply(revision) => {
+                    let deployment = controller_uid(&revision.metadata, WorkloadKind::Deployment.kind());
+                    if let Some((uid, deployment)) = revision.metadata.uid.zip(deployment) {
+                        listed.insert(uid.clone());
+                        here.insert(uid.clone());
+                        self.write().revisions.insert(uid, deployment);
+                    }
+                }
+                watcher::Event::InitDone => {
+                    self.write().forget_revisions(|uid| here.contains(uid) && !listed.contains(uid));
+                    here.retain(|uid| listed.contains(uid));
+                    self.note_synced(namespace, REVISION);
+                }
+                watcher::Event::Delete(revision) => {
+                    let uid = revision.metadata.uid.unwrap_or_default();
+                    self.write().forget_revisions(|gone| *gone == uid);
                 }
             }
             self.changed.send_replace(());

@@ -1,12 +1,13 @@
 //! What the owner of a workload does with it while a lab is in it: each has its stated end.
 
-use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::apps::v1::{DaemonSet, ReplicaSet, StatefulSet};
+use k8s_openapi::api::core::v1::{Pod, PodCondition};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::Client;
 use wasmspawner_tests::events::Event;
 use wasmspawner_tests::kubernetes::SKIPPED;
+use wasmspawner_tests::waiting::until_some;
 
 use super::shop::{Shop, deployment, server};
 use crate::labs::{assert_permitted, gone};
@@ -131,34 +132,43 @@ async fn scaled(shop: &Shop<'_>) {
     assert_eq!(lab.containers().await, ["web:1"]);
 }
 
-/// Somebody who may create pods in the namespace writes the labels of the lab on one.
+/// Somebody who may create pods in the namespace makes one with the labels of the lab, and a revision for it that has the name
+/// of one of the workload's.
 async fn forge(shop: &Shop<'_>, lab: &LabIn<'_>) {
     let pods: Api<Pod> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
-    let mut forged = shop.pods(lab.name).await.pop().unwrap();
-    forged.metadata.labels.as_mut().unwrap().remove("app");
-    forged.metadata.labels.as_mut().unwrap().remove("pod-template-hash");
-    forged.metadata = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
-        name: Some("forged".to_owned()),
-        labels: forged.metadata.labels,
-        ..Default::default()
-    };
-    forged.spec.as_mut().unwrap().node_name = None;
-    pods.create(&PostParams::default(), &forged).await.unwrap();
-    let ready = async || {
-        let conditions = pods.get("forged").await.unwrap().status.and_then(|status| status.conditions);
-        conditions.into_iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
-    };
-    until(ready).await;
+    let revisions: Api<ReplicaSet> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
+    let pod = shop.pods(lab.name).await.pop().unwrap();
+    let (mut labels, mut spec) = (pod.metadata.labels.unwrap(), pod.spec.unwrap());
+    labels.remove("app");
+    labels.insert("pod-template-hash".to_owned(), "forged".to_owned());
+    spec.node_name = None;
+    let name = format!("{}-forged", lab.name);
+    let revision = json!({
+        "metadata": { "name": name, "labels": labels },
+        "spec": {
+            "replicas": 1,
+            "selector": { "matchLabels": { "pod-template-hash": "forged" } },
+            "template": { "metadata": { "labels": labels }, "spec": spec },
+        },
+    });
+    revisions.create(&PostParams::default(), &serde_json::from_value(revision).unwrap()).await.unwrap();
+    let forged = ListParams::default().labels("pod-template-hash=forged");
+    let address = until_some(async || {
+        let pod = pods.list(&forged).await.unwrap().items.pop()?;
+        let status = pod.status?;
+        let is_ready = |one: &PodCondition| one.type_ == "Ready" && one.status == "True";
+        status.conditions.iter().flatten().any(is_ready).then_some(status.pod_ip?)
+    })
+    .await;
     // The lab's own pod goes, and the forged one is the newest that is ready.
     for pod in shop.pods(lab.name).await {
         pods.delete(&pod.metadata.name.unwrap(), &DeleteParams::default()).await.unwrap();
     }
     shop.rolled_out(lab.name).await;
     until(async || lab.json().await["reason"] == "Moved").await;
-    let forged = pods.get("forged").await.unwrap().status.unwrap().pod_ip.unwrap();
     let url = lab.json().await["url"].as_str().unwrap().to_owned();
-    assert!(!url.contains(&forged), "{url}");
-    pods.delete("forged", &DeleteParams::default()).await.unwrap();
+    assert!(!url.contains(&address), "{url}");
+    revisions.delete(&name, &DeleteParams::default()).await.unwrap();
 }
 
 /// A paused workload keeps its pods. The stop says so, and goes on when the owner resumes it.

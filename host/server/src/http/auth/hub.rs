@@ -70,7 +70,7 @@ impl Hub {
             OwnerKind::User => {
                 let groups = owner.groups.as_deref().unwrap_or_default();
                 // The token of a server may not read what the authenticator stored, but the service may.
-                let identity = if self.service.is_some() {
+                let identity = if self.service_knows_more().await {
                     Err(AuthError::UnknownIdentity(username.clone()))
                 } else {
                     self.identity(&username, Some(&owner))
@@ -90,6 +90,13 @@ impl Hub {
             authenticated_by: Provider::Hub,
             slot: None,
         })
+    }
+
+    async fn service_knows_more(&self) -> bool {
+        match &self.service {
+            Some(service) => service.knows_more_of_users().await,
+            None => false,
+        }
     }
 
     /// The identity of a user: UID and GID from `auth_state` at the Hub, else from the configuration; groups from both.

@@ -79,6 +79,8 @@ pub(super) struct Driver {
     spawn_slot: Option<OwnedSemaphorePermit>,
     /// True while the record of a new spawn is being written.
     accepting: bool,
+    /// True for a failed lab that is to be forgotten as soon as no object of it is left.
+    forgotten: bool,
     /// When the analysis of the pod may change by the passing of time alone, in time of day.
     recheck_at: Option<Timestamp>,
     again_at: Option<Timestamp>,
@@ -127,6 +129,7 @@ impl Driver {
             cancel_create: CancellationToken::new(),
             spawn_slot: None,
             accepting: false,
+            forgotten: false,
             recheck_at: None,
             again_at: None,
             over_since: None,
@@ -151,6 +154,7 @@ impl Driver {
                 () = changed(self.observer.as_ref()) => self.observe(),
                 () = tokio::time::sleep(wake) => self.wake(),
             }
+            self.forget_if_asked();
             if self.may_retire() && self.labs.retire(&self.key, &self.inbox) {
                 return;
             }
@@ -184,7 +188,7 @@ impl Driver {
             Message::ClusterAway(cluster, away) => self.publish_cluster_away(cluster.as_ref(), away),
             Message::Env { spawn, env } => self.learn_env(&spawn, env),
             Message::Housekeeping => self.forget_old_failure(),
-            Message::ForgetFailure => self.forget_failure(Timestamp::MAX),
+            Message::ForgetFailure => self.forgotten = true,
         }
         self.follow_record().await;
         self.start_planned_requests();
@@ -342,6 +346,14 @@ impl Driver {
         let kept = if self.key.is_lab() { kept } else { kept.min(FAILED_CHILD_KEPT) };
         if let Ok(before) = self.context.now().checked_sub(kept) {
             self.forget_failure(before);
+        }
+    }
+
+    /// Removes a failed lab whose user has many of them, once no object of it is left.
+    fn forget_if_asked(&mut self) {
+        if self.forgotten {
+            self.forget_failure(Timestamp::MAX);
+            self.forgotten = matches!(self.lab.phase, Phase::Failed(_));
         }
     }
 
