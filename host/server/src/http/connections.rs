@@ -296,11 +296,6 @@ mod tests {
         assert_eq!(held.len(), 20);
         assert!(all_from(&connections, "2001:db8::ffff:1".parse().unwrap()).is_empty());
         assert_eq!(all_from(&connections, "2001:db8:0:1::1".parse().unwrap()).len(), 20);
-        assert_eq!(
-            all_from(&connections, "::ffff:192.0.2.1".parse().unwrap()).len(),
-            10,
-            "50 are for visitors"
-        );
         assert!(Block::from(address(1)) == Block::from("::ffff:192.0.2.1".parse::<IpAddr>().unwrap()));
     }
 
@@ -324,7 +319,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_visitor_has_little_time_and_less_while_others_wait() {
         for (max_connections, head_after, lives) in
-            [(4, None, 10), (2, None, 1), (4, Some(9), 9 + 1 + 30), (2, Some(0), 1 + 30), (2, Some(1), 1)]
+            [(16, None, 10), (2, None, 1), (16, Some(9), 10 + 30), (2, Some(0), 1 + 30), (2, Some(1), 1)]
         {
             let connections = connections(json!({ "max_connections": max_connections }));
             let visitor = Visitor::of(&connections, address(1)).await;
@@ -347,7 +342,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_turn_gets_it_when_another_one_ends() {
-        let connections = connections(json!({ "max_connections": 8 }));
+        let connections = connections(json!({ "max_connections": 8, "max_connections_per_address": 8 }));
         let first = Visitor::of(&connections, address(1)).await;
         let next = Visitor::of(&connections, address(1));
         let mut next = std::pin::pin!(next);

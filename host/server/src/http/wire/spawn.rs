@@ -24,7 +24,7 @@ pub(in crate::http) struct SpawnBody {
     #[schema(schema_with = submission, required = false)]
     options: Options,
     /// Environment variables. A name consists of letters, digits and `_`, does not start with a digit, and has at most
-    /// 256 characters. A value must not contain NUL. All together have at most 256 KiB.
+    /// 249 characters. A value must not contain NUL. All together have at most 256 KiB.
     #[schema(schema_with = environment, required = false)]
     env: BTreeMap<String, String>,
     /// Who wants what, in one text: `ada~blueprint=gpu`, `ada~repo=org/project`. The user is that of the path. The lab is
@@ -200,7 +200,7 @@ pub(super) fn parse_env(env: Map<String, Json>, mistakes: &mut Vec<Detail>) -> B
 fn env_name(name: &str) -> Result<EnvName, String> {
     let parsed = EnvName::parse(name).ok().filter(|_| !name.contains(['-', '.']));
     parsed.ok_or_else(|| {
-        "a name is 1 to 256 letters, digits and '_', and does not start with a digit".to_owned()
+        "a name is 1 to 249 letters, digits and '_', and does not start with a digit".to_owned()
     })
 }
 
