@@ -1,5 +1,7 @@
 //! A user of JupyterHub, with a token of their own.
 
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, PostParams};
 use serde_json::json;
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
@@ -13,20 +15,33 @@ async fn labs_that_fail_fill_no_memory() {
     let service = Service::start_with(BINARY, |config| {
         config["limits"]["per_user"] =
             json!({ "labs": 3, "spawns_per_minute": 1000, "requests_per_second": 1000 });
+        config["kubernetes"] = json!({ "namespaces": "retain" });
+        config["names"] = json!({ "namespace": "labs" });
     })
     .await
     .unwrap();
-    let (user, admin) = (service.user("fault.pull-failure").unwrap(), service.admin().unwrap());
+    // All labs fail before any object of them exists, because the namespace is not the service's.
+    let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+    let foreign = serde_json::from_value(json!({ "metadata": { "name": "labs" } })).unwrap();
+    namespaces.create(&PostParams::default(), &foreign).await.unwrap();
+
+    let (ada, admin) = (service.user("ada").unwrap(), service.admin().unwrap());
     let env: serde_json::Map<_, _> =
         (0..500).map(|number| (format!("T{number:03}{}", "A".repeat(240)), json!("x".repeat(200)))).collect();
     let body = json!({ "env": env });
-    let before = resident(&service);
-    for number in 0..150 {
-        let lab = format!("fault.pull-failure/servers/x{number}");
-        let answer = user.spawn_with(&lab, &body).await.unwrap();
+    let fail = async |number: usize| {
+        let lab = format!("ada/servers/x{number}");
+        let answer = ada.spawn_with(&lab, &body).await.unwrap();
         assert_eq!(answer.status, 303, "{answer:?}");
-        let events = user.events(&lab).await.unwrap().to_end().await.unwrap();
+        let events = ada.events(&lab).await.unwrap().to_end().await.unwrap();
         assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+    };
+    for number in 0..40 {
+        fail(number).await;
+    }
+    let before = resident(&service);
+    for number in 40..140 {
+        fail(number).await;
     }
     let labs = until_some(async || {
         let list = admin.get(&format!("{PREFIX}/lab-status")).await.unwrap();
@@ -35,8 +50,10 @@ async fn labs_that_fail_fill_no_memory() {
     })
     .await;
     assert!(labs.len() == 3 && labs.iter().all(|lab| lab["status"] == "failed"), "{labs:?}");
-    let newest = user.lab("fault.pull-failure/servers/x149").await.unwrap().json().unwrap();
+    let newest = ada.lab("ada/servers/x139").await.unwrap().json().unwrap();
     assert_eq!((&newest["env"], &newest["options"]), (&json!({}), &json!({})), "{newest:#}");
     let grown = resident(&service).saturating_sub(before);
-    assert!(grown < 20, "{grown} MiB more, for {} failed labs", labs.len());
+    // The one-machine cluster is a part of the process, and keeps the records of a while: 31 MiB for a hundred. All that
+    // was asked for and decided would be 120 MiB.
+    assert!(grown < 60, "{grown} MiB more, for {} failed labs", labs.len());
 }

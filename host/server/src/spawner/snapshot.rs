@@ -58,8 +58,12 @@ pub struct LabDetails {
 impl LabDetails {
     /// The same without what the user has asked for.
     pub(super) fn without_request(&self) -> Self {
-        let description =
-            LabDescription { options: Options::default(), ..LabDescription::clone(&self.description) };
+        let description = LabDescription {
+            options: Options::default(),
+            decided_by: BTreeMap::new(),
+            hidden_env: BTreeMap::new(),
+            ..LabDescription::clone(&self.description)
+        };
         Self { description: Arc::new(description), env: BTreeMap::new(), started_at: self.started_at }
     }
 
