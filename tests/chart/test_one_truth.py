@@ -201,6 +201,11 @@ def test_the_admission_policy_is_the_one_that_the_service_is_tested_with(chart):
         (merged(ENVIRONMENTS, {"environments": {"namespacePrefixes": ["a-", "b-"]}}), "nublado-.*|a-.*|b-.*", ""),
         (merged(ENVIRONMENTS, {"admissionPolicy": {"created": "labs-.*"}}), "labs-.*", ""),
         ({"admissionPolicy": {"created": "new-.*|old-.*", "existing": "jhub"}}, "new-.*|old-.*", "jhub"),
+        (
+            {"config": {"kubernetes": {"namespaces": "retain", "existing_namespaces": ["labs", "course-*"]}}},
+            "nublado-.*",
+            "labs|course-.*",
+        ),
     ],
 )
 def test_the_namespaces_of_the_admission_policy_follow_from_the_configuration(chart, values, created, existing):

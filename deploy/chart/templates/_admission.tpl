@@ -34,8 +34,12 @@
 {{- $pattern := "" -}}
 {{- if not (kindIs "invalid" $given) -}}
 {{- $pattern = $given -}}
-{{- else if not (contains "{" $template) -}}
-{{- $pattern = $template -}}
+{{- else -}}
+{{- $names := contains "{" $template | ternary list (list $template) -}}
+{{- range (.Values.config.kubernetes).existing_namespaces -}}
+{{- $names = append $names (regexReplaceAll "[*]$" . ".*") -}}
+{{- end -}}
+{{- $pattern = uniq $names | join "|" -}}
 {{- end -}}
 {{- include "wasmspawner.checkPattern" (dict "key" "existing" "pattern" $pattern "template" $template "release" .Release) -}}
 {{- $pattern -}}

@@ -235,9 +235,9 @@ fn context(
     let secrets = SiteSecrets::new(client.clone(), namespace, request_timeout);
     let mut own = Cluster::own(connection, config.kubernetes.namespaces, request_timeout);
     if config.kubernetes.namespaces == NamespaceReclaim::Retain {
-        let existing = config.kubernetes.existing_namespaces.clone();
+        let named = config.retained_by_name();
         own.creator =
-            own.creator.in_retained(RetainedNamespaces::new(records("wasmspawner-namespaces"), existing));
+            own.creator.in_retained(RetainedNamespaces::new(records("wasmspawner-namespaces"), named));
     }
     let clusters = Clusters::new(
         own,

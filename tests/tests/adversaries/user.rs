@@ -16,13 +16,13 @@ async fn labs_that_fail_fill_no_memory() {
         config["limits"]["per_user"] =
             json!({ "labs": 3, "spawns_per_minute": 1000, "requests_per_second": 1000 });
         config["kubernetes"] = json!({ "namespaces": "retain" });
-        config["names"] = json!({ "namespace": "labs" });
+        config["names"] = json!({ "namespace": "labs-{username}" });
     })
     .await
     .unwrap();
     // All labs fail before any object of them exists, because the namespace is not the service's.
     let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
-    let foreign = serde_json::from_value(json!({ "metadata": { "name": "labs" } })).unwrap();
+    let foreign = serde_json::from_value(json!({ "metadata": { "name": "labs-ada" } })).unwrap();
     namespaces.create(&PostParams::default(), &foreign).await.unwrap();
 
     let (ada, admin) = (service.user("ada").unwrap(), service.admin().unwrap());

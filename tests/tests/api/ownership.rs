@@ -138,7 +138,7 @@ async fn two_installations_do_not_change_each_others_labs() {
 #[tokio::test]
 async fn foreign_objects_in_a_shared_namespace_are_not_changed() {
     let shared = |config: &mut Value| {
-        config["kubernetes"] = json!({ "namespaces": "retain", "existing_namespaces": ["labs"] });
+        config["kubernetes"] = json!({ "namespaces": "retain" });
         config["names"] = json!({ "namespace": "labs" });
     };
     for kind in ["ConfigMap", "Secret"] {

@@ -251,7 +251,7 @@ async fn an_imitation_of_an_old_lab_is_reported_and_not_changed() {
 async fn in_a_retained_namespace_only_objects_of_the_old_lab_are_deleted() {
     let shared = |config: &mut Value| {
         keeping(config);
-        config["kubernetes"] = json!({ "namespaces": "retain", "existing_namespaces": ["labs"] });
+        config["kubernetes"] = json!({ "namespaces": "retain" });
         config["names"] = json!({ "namespace": "labs" });
     };
     let mut service = Service::start_with(BINARY, shared).await.unwrap();

@@ -25,8 +25,9 @@ pub struct KubernetesConfig {
     pub instance: LabelValue,
     /// Whether labs have namespaces of their own, and what happens to those when a lab is stopped.
     pub namespaces: NamespaceReclaim,
-    /// Namespaces of labs that you have made, with `namespaces: retain`: names, or prefixes that end with `*`. The service
-    /// makes none of these, and labs get no other namespace that the service has not made itself.
+    /// With `namespaces: retain`: namespaces that are for labs whoever has made them, by name, or by a prefix that ends with
+    /// `*`. Labs get no other namespace that the service has not made itself, except the one that `names.namespace` names if
+    /// it is the same for all labs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub existing_namespaces: Vec<NamespacePattern>,
     /// Most requests to the API server per second, watches excepted. After a quiet second the same number may be sent
@@ -83,6 +84,12 @@ impl TryFrom<String> for NamespacePattern {
         Err(format!(
             "{text:?} is neither the name of a namespace nor a prefix of names: write labs or labs-*"
         ))
+    }
+}
+
+impl From<NamespaceName> for NamespacePattern {
+    fn from(name: NamespaceName) -> Self {
+        Self { begin: name.to_string(), is_prefix: false }
     }
 }
 

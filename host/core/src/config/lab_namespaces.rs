@@ -1,6 +1,6 @@
 //! The namespaces of labs: what `names.namespace` and the section `kubernetes` say together.
 
-use super::{InvalidSetting, KubernetesConfig, NamespaceReclaim};
+use super::{Config, InvalidSetting, KubernetesConfig, NamespacePattern, NamespaceReclaim};
 use crate::names::{NameError, NameTemplates, NamespaceName, ServerName, Username};
 
 /// The namespaces in which labs may be.
@@ -60,6 +60,14 @@ impl LabNamespaces {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Config {
+    /// The namespaces that are for labs whoever has made them, where namespaces stay.
+    pub fn retained_by_name(&self) -> Vec<NamespacePattern> {
+        let of_all = self.names.constant_namespace().map(NamespacePattern::from);
+        self.kubernetes.existing_namespaces.iter().cloned().chain(of_all).collect()
     }
 }
 

@@ -319,7 +319,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_visitor_has_little_time_and_less_while_others_wait() {
         for (max_connections, head_after, lives) in
-            [(16, None, 10), (2, None, 1), (16, Some(9), 10 + 30), (2, Some(0), 1 + 30), (2, Some(1), 1)]
+            [(16, None, 10), (2, None, 1), (16, Some(9), 10 + 30), (2, Some(0), 30), (2, Some(1), 1)]
         {
             let connections = connections(json!({ "max_connections": max_connections }));
             let visitor = Visitor::of(&connections, address(1)).await;

@@ -210,15 +210,15 @@ impl Creation<'_> {
         .await
     }
 
-    /// Creates a namespace that stays, unless the service has made it before, or the operator. Whether an existing one is
-    /// being deleted is not checked: creating the other objects in it would fail then.
+    /// Creates a namespace that stays. One that exists is used if the service has made it, or the operator names it. Whether
+    /// it is being deleted is not checked: creating the other objects in it would fail then.
     async fn create_to_stay(
         mut self,
         retained: Option<&RetainedNamespaces>,
     ) -> Result<DynamicObject, KubernetesError> {
         let Some(retained) = retained else { return Err(self.taken()) };
-        if retained.is_existing(self.name()) {
-            return Ok(self.object);
+        if retained.is_named_by_operator(self.name()) {
+            return Ok(self.create().await?.unwrap_or(self.object));
         }
         let turn = retained.turn(self.name()).await?;
         if matches!(turn.made, Made::Done(_))

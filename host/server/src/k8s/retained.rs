@@ -23,7 +23,7 @@ struct Inner {
     known: OnceCell<Mutex<BTreeMap<String, Made>>>,
     /// One at a time asks for a namespace.
     turns: PerKey<String>,
-    existing: Vec<NamespacePattern>,
+    named: Vec<NamespacePattern>,
 }
 
 /// How far the making of a namespace has come.
@@ -44,14 +44,14 @@ pub(super) struct Turn<'a> {
 }
 
 impl RetainedNamespaces {
-    /// The namespaces in `records`, beside those that the operator has made.
-    pub fn new(records: ConfigMapRecords, existing: Vec<NamespacePattern>) -> Self {
-        Self(Arc::new(Inner { records, known: OnceCell::new(), turns: PerKey::one(), existing }))
+    /// The namespaces in `records`, beside those that the operator names.
+    pub fn new(records: ConfigMapRecords, named: Vec<NamespacePattern>) -> Self {
+        Self(Arc::new(Inner { records, known: OnceCell::new(), turns: PerKey::one(), named }))
     }
 
-    /// True for a namespace that the operator has made for labs.
-    pub(super) fn is_existing(&self, name: &str) -> bool {
-        self.0.existing.iter().any(|pattern| pattern.matches(name))
+    /// True for a namespace that is for labs whoever has made it.
+    pub(super) fn is_named_by_operator(&self, name: &str) -> bool {
+        self.0.named.iter().any(|pattern| pattern.matches(name))
     }
 
     /// Waits for the turn to have the namespace. It is recorded before that it is being made, so that it is known as the
