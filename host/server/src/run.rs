@@ -22,7 +22,7 @@ use crate::environments::Environments;
 use crate::history::{History, Retention};
 pub use crate::http::ConfigSource;
 use crate::http::auth::Authenticator;
-use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, router, serve};
+use crate::http::{Api, ConfigReload, Connections, Description, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
 use crate::images::{follow_nodes, keep_fresh};
 use crate::k8s::{
@@ -128,6 +128,7 @@ pub async fn run(
         config: reload.clone(),
         prepulls,
         metrics: metrics.clone(),
+        description: Description::of(&prefix).context("cannot describe the API")?,
         prefix,
         shutdown: stop.clone(),
     };

@@ -105,6 +105,23 @@ async fn silent_connections_of_many_addresses_keep_no_caller_out() {
     }
 }
 
+/// Anybody may ask for the description of the API, which is large.
+#[tokio::test]
+async fn answers_that_nobody_reads_fill_no_memory_and_keep_nobody_out() {
+    let service = Service::start(BINARY).await.unwrap();
+    let admin = service.admin().unwrap();
+    is_served(&admin).await;
+    let before = resident(&service);
+    let request = format!("GET {PREFIX}/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n");
+    let attackers = (0..1000).map(|number| address(u8::try_from(number % 4).unwrap()));
+    let connections = flood(attackers, service.api(), request.as_bytes()).await;
+    assert!(!connections.is_empty());
+    is_served(&admin).await;
+    is_served(&service.admin().unwrap()).await;
+    let grown = resident(&service).saturating_sub(before);
+    assert!(grown < 100, "{grown} MiB more");
+}
+
 #[tokio::test]
 async fn an_ingress_has_more_connections_than_others() {
     let service = Service::start_with(BINARY, |config| {

@@ -125,4 +125,58 @@ async fn a_namespace_is_the_service_s_also_when_it_ended_before_it_knew_the_uid(
     service.crash_and_restart().await.unwrap();
     let events = ada.spawn_to_end("ada").await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    ada.stop_to_end("ada").await.unwrap();
+
+    // Since the start, the namespace is known by its uid, and the mark is worth nothing.
+    let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+    let made = namespaces.get("nublado-ada").await.unwrap().metadata;
+    remove(&namespaces, "nublado-ada").await;
+    make(
+        &namespaces,
+        json!({ "name": "nublado-ada", "labels": made.labels, "annotations": made.annotations }),
+    )
+    .await;
+    is_refused(&service, "ada").await;
+}
+
+/// A namespace of the service is being deleted, and the tenant makes the next one of its name as soon as it is gone.
+#[tokio::test]
+async fn a_namespace_that_is_being_deleted_is_waited_for() {
+    let service = Service::start_with(BINARY, retaining).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    ada.stop_to_end("ada").await.unwrap();
+    let cluster = service.cluster().await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(cluster.clone());
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.clone(), "nublado-ada");
+    let held = json!({ "metadata": { "name": "held", "finalizers": ["example.org/held"] } });
+    maps.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
+    let old = namespaces.get("nublado-ada").await.unwrap().metadata.uid;
+    namespaces.delete("nublado-ada", &DeleteParams::default()).await.unwrap();
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+    until_some(async || {
+        let reads = service.log().contains("create Namespace nublado-ada");
+        let waits = ada.lab("ada").await.unwrap().json().unwrap()["status"] == "starting";
+        (reads || waits).then_some(())
+    })
+    .await;
+    let released = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    maps.patch("held", &PatchParams::default(), &released).await.unwrap();
+    // Whoever is first: the tenant's namespace receives nothing.
+    let own = serde_json::from_value(json!({ "metadata": { "name": "nublado-ada" } })).unwrap();
+    until_some(async || {
+        let _ = namespaces.create(&PostParams::default(), &own).await;
+        let now = namespaces.get_opt("nublado-ada").await.unwrap()?;
+        (now.metadata.uid != old).then_some(())
+    })
+    .await;
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    let secrets = Api::<Secret>::namespaced(cluster, "nublado-ada");
+    let received = secrets.list(&ListParams::default()).await.unwrap().items.len();
+    let made = namespaces.get("nublado-ada").await.unwrap().metadata.annotations.unwrap_or_default();
+    if made.contains_key("wasmspawner.io/made") {
+        assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    } else {
+        assert_eq!((events.last().unwrap().kind.as_str(), received), ("failed", 0), "{events:#?}");
+    }
 }

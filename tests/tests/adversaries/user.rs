@@ -1,13 +1,48 @@
 //! A user of JupyterHub, with a token of their own.
 
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpSocket;
+use tokio::time::timeout;
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_some;
 
 use crate::{BINARY, resident};
+
+/// Connections that a user has opened with a good token, and that stay open, leave room for others.
+#[tokio::test]
+async fn one_user_does_not_hold_all_connections() {
+    let service =
+        Service::start_with(BINARY, |config| config["http"]["max_connections"] = json!(200)).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let request = format!(
+        "GET {PREFIX}/labs/ada HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n",
+        ada.token().unwrap()
+    );
+    let mut open = Vec::new();
+    for number in 0..300_u16 {
+        let from = Ipv4Addr::new(127, 0, 3, u8::try_from(number % 10).unwrap());
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
+        let Ok(Ok(mut connection)) = timeout(Duration::from_secs(8), socket.connect(service.api())).await
+        else {
+            continue;
+        };
+        let _ = connection.write_all(request.as_bytes()).await;
+        let mut some = [0; 4096];
+        let _ = timeout(Duration::from_secs(8), connection.read(&mut some)).await.unwrap();
+        open.push(connection);
+    }
+    let grace = service.user("grace").unwrap();
+    let answer = timeout(Duration::from_secs(8), grace.lab("grace")).await.unwrap().unwrap();
+    assert_eq!(answer.status, 404, "{answer:?}");
+}
 
 /// The service keeps as many failed labs of a user as the user may have labs, and not what was asked of them.
 #[tokio::test]

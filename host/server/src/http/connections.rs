@@ -2,20 +2,21 @@
 //!
 //! Everybody who connects is a *visitor* first, of whom the service knows the address only. A request with a valid
 //! credential makes the connection one of a *caller*. Memory is spent on the heads of a limited number of visitors at a
-//! time; the others wait unread. A visitor has a few seconds, and one request.
+//! time; the others wait unread. A visitor has a few seconds, and one request. Neither visitors nor callers can have all
+//! connections, and neither can one caller.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::Extensions;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls;
 use wasmspawner_core::config::{HttpConfig, PeerRange};
+use wasmspawner_core::names::Username;
 
 use super::tls::Tls;
 use crate::per_key::PerKey;
@@ -27,10 +28,14 @@ const READING_PER_ADDRESS: u32 = 256;
 const WAIT: Duration = Duration::from_secs(30);
 /// How long a visitor may take for TLS and the head of the request.
 const HEAD: Duration = Duration::from_secs(10);
-/// After this time, an unfinished head loses its place to the next who waits.
-const HEAD_WHILE_OTHERS_WAIT: Duration = Duration::from_secs(1);
-/// How long the answer to a visitor may take.
-const ANSWER: Duration = Duration::from_secs(30);
+/// After this time, a visitor who is slow loses the place to the next who waits.
+const WHILE_OTHERS_WAIT: Duration = Duration::from_secs(1);
+/// How long the service may take to look at a visitor's credential and to answer.
+const HANDLING: Duration = Duration::from_secs(30);
+/// How long a visitor may take to read the answer.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Connections of one user that stay open between requests. A proxy's are of many users, and do not count.
+const KEPT_PER_USER: NonZeroU32 = NonZeroU32::new(64).expect("it is not zero");
 /// How often a warning tells of addresses with too many connections.
 const WARN_EVERY: Duration = Duration::from_mins(1);
 /// Connections for probes and metrics: in all, and of one address.
@@ -47,8 +52,11 @@ pub struct Connections {
 struct Limits {
     /// Connections at any one time.
     all: Arc<Semaphore>,
-    /// Those of visitors. The rest is for callers.
+    /// Those of visitors, at most half.
     visitors: Arc<Semaphore>,
+    /// Those of callers that stay open, at most three quarters.
+    callers: Arc<Semaphore>,
+    per_user: PerKey<Username>,
     per_address: PerKey<Block>,
     reading: Arc<Semaphore>,
     reading_per_address: PerKey<Block>,
@@ -59,8 +67,8 @@ struct Limits {
 }
 
 /// Addresses that count as one: somebody who has one IPv6 address has a whole /64.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Block(IpAddr);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Block(IpAddr);
 
 /// The place of one connection, until it is dropped.
 pub(super) struct Place {
@@ -77,11 +85,31 @@ pub(super) struct Admitted {
 
 /// A connection that is being served.
 pub(super) struct Visitor {
-    is_caller: AtomicBool,
-    head_is_read: AtomicBool,
-    /// Given back when the visitor becomes a caller.
-    given_back: Mutex<Vec<OwnedSemaphorePermit>>,
-    _kept: Vec<OwnedSemaphorePermit>,
+    limits: Arc<Limits>,
+    phase: watch::Sender<Phase>,
+    /// `None` for a proxy.
+    block: Option<Block>,
+    /// Given back when the answer begins, or the visitor becomes a caller.
+    reading: Mutex<Vec<OwnedSemaphorePermit>>,
+    /// Given back when the visitor becomes a caller whose connection stays open.
+    visiting: Mutex<Option<OwnedSemaphorePermit>>,
+    kept: Mutex<Vec<OwnedSemaphorePermit>>,
+}
+
+/// What a connection is used for at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The head of a visitor's request is being read.
+    Reading,
+    /// A visitor's request is being looked at.
+    Handling,
+    /// A visitor is being answered.
+    Answering,
+    /// It is a caller's.
+    Called {
+        /// True if it stays open after the answer.
+        stays: bool,
+    },
 }
 
 impl Connections {
@@ -128,10 +156,12 @@ impl Connections {
         let Admitted { place: Place { _all: all, visitor }, of_address, block } = admitted;
         let reading = timeout(WAIT, self.limits.may_read(block)).await.ok()??;
         Some(Arc::new(Visitor {
-            is_caller: AtomicBool::new(false),
-            head_is_read: AtomicBool::new(false),
-            given_back: Mutex::new(reading.into_iter().chain([visitor]).collect()),
-            _kept: of_address.into_iter().chain([all]).collect(),
+            limits: Arc::clone(&self.limits),
+            phase: watch::Sender::new(Phase::Reading),
+            block,
+            reading: Mutex::new(reading),
+            visiting: Mutex::new(Some(visitor)),
+            kept: Mutex::new(of_address.into_iter().chain([all]).collect()),
         }))
     }
 }
@@ -146,6 +176,8 @@ impl Limits {
         Self {
             all: Arc::new(Semaphore::new(all)),
             visitors: Arc::new(Semaphore::new(visitors)),
+            callers: Arc::new(Semaphore::new(all.saturating_sub(visitors / 2).max(1))),
+            per_user: PerKey::new(KEPT_PER_USER),
             per_address: PerKey::new(per_address),
             reading: Arc::new(Semaphore::new(reading)),
             reading_per_address: PerKey::new(reading_per_address),
@@ -195,55 +227,104 @@ impl From<IpAddr> for Block {
 }
 
 impl Visitor {
-    /// Notes that a request has a valid credential. `extensions` are those of the request.
-    pub(super) fn authenticated(extensions: &Extensions) {
+    /// Notes that a request has a valid credential, and of which user, if the user's limits hold for it. `extensions` are
+    /// those of the request.
+    pub(super) fn authenticated(extensions: &Extensions, user: Option<&Username>) {
         if let Some(visitor) = extensions.get::<Arc<Self>>() {
-            visitor.becomes_caller();
+            visitor.becomes_caller(user);
         }
     }
 
-    fn becomes_caller(&self) {
-        if !self.is_caller.swap(true, Ordering::Relaxed) {
-            drop(std::mem::take(&mut *self.permits()));
-        }
+    /// The addresses with which the sender of a request shares limits; `None` for a proxy.
+    pub(super) fn share(extensions: &Extensions) -> Option<Block> {
+        extensions.get::<Arc<Self>>()?.block
     }
 
-    /// True once there was a request with a valid credential.
-    pub(super) fn is_caller(&self) -> bool {
-        self.is_caller.load(Ordering::Relaxed)
+    fn becomes_caller(&self, user: Option<&Username>) {
+        if matches!(*self.phase.borrow(), Phase::Called { stays: true }) {
+            return;
+        }
+        let place = self.place_of_caller(user);
+        let stays = place.is_some();
+        lock(&self.kept).extend(place.into_iter().flatten());
+        lock(&self.reading).clear();
+        if stays {
+            lock(&self.visiting).take();
+        }
+        self.phase.send_replace(Phase::Called { stays });
+    }
+
+    /// The permits for a connection that stays open; `None` if there are too many.
+    fn place_of_caller(&self, user: Option<&Username>) -> Option<Vec<OwnedSemaphorePermit>> {
+        let of_user = match user.filter(|_| self.block.is_some()) {
+            Some(user) => Some(self.limits.per_user.try_take(user)?),
+            None => None,
+        };
+        let of_all = Arc::clone(&self.limits.callers).try_acquire_owned().ok()?;
+        Some(of_user.into_iter().chain([of_all]).collect())
     }
 
     /// Notes that a whole head of a request has been read.
-    pub(super) fn head_is_read(&self) {
-        self.head_is_read.store(true, Ordering::Relaxed);
+    pub(super) fn request_begins(&self) {
+        self.phase.send_if_modified(|phase| {
+            let is_first = *phase == Phase::Reading;
+            if is_first {
+                *phase = Phase::Handling;
+            }
+            is_first
+        });
     }
 
-    /// Returns when a connection that is still a visitor's has had its time.
-    pub(super) async fn time_is_over(&self) {
-        let began = Instant::now();
-        let mut next = began;
-        while next < began + HEAD && !self.head_is_read.load(Ordering::Relaxed) {
-            next += HEAD_WHILE_OTHERS_WAIT;
-            sleep_until(next).await;
-            if !self.head_is_read.load(Ordering::Relaxed) && self.others_wait() {
-                return;
+    /// Notes that the answer to a request begins. True if the connection stays open after it.
+    pub(super) fn answer_begins(&self) -> bool {
+        let phase = *self.phase.borrow();
+        match phase {
+            Phase::Called { stays } => stays,
+            Phase::Reading | Phase::Handling | Phase::Answering => {
+                lock(&self.reading).clear();
+                self.phase.send_replace(Phase::Answering);
+                false
             }
         }
-        if self.head_is_read.load(Ordering::Relaxed) {
-            sleep_until(next + ANSWER).await;
-        }
-        if self.is_caller() {
-            std::future::pending::<()>().await;
+    }
+
+    /// Returns when a visitor has had the time for the phase of the request.
+    pub(super) async fn time_is_over(&self) {
+        let mut phases = self.phase.subscribe();
+        loop {
+            let (phase, began) = (*phases.borrow_and_update(), Instant::now());
+            let limit = match phase {
+                Phase::Reading => HEAD,
+                Phase::Handling => HANDLING,
+                Phase::Answering => ANSWER,
+                Phase::Called { .. } => std::future::pending().await,
+            };
+            let mut next = began;
+            let over = async {
+                while next < began + limit {
+                    next += WHILE_OTHERS_WAIT;
+                    sleep_until(next).await;
+                    if phase != Phase::Handling && self.others_wait() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                _ = phases.changed() => {}
+                () = over => return,
+            }
         }
     }
 
+    /// True if all places of one kind that this visitor has are taken.
     fn others_wait(&self) -> bool {
-        self.permits().iter().any(|permit| permit.semaphore().available_permits() == 0)
+        let is_last = |permit: &OwnedSemaphorePermit| permit.semaphore().available_permits() == 0;
+        lock(&self.reading).iter().any(is_last) || lock(&self.visiting).iter().any(is_last)
     }
+}
 
-    fn permits(&self) -> std::sync::MutexGuard<'_, Vec<OwnedSemaphorePermit>> {
-        self.given_back.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -301,42 +382,73 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_has_shown_a_credential_leaves_the_place_to_others() {
-        let connections = connections(json!({ "max_connections": 4 }));
+        let connections = connections(json!({ "max_connections": 8 }));
         let mut callers = Vec::new();
-        for last in 1..=4 {
+        for last in 1..=6 {
             let visitor = Visitor::of(&connections, address(last)).await;
-            visitor.head_is_read();
-            visitor.becomes_caller();
+            visitor.request_begins();
+            visitor.becomes_caller(None);
+            assert!(visitor.answer_begins(), "it stays open");
             callers.push(visitor);
         }
-        assert!(connections.place().now_or_never().is_none(), "all four connections are in use");
         assert!(timeout(Duration::from_hours(1), callers[0].time_is_over()).await.is_err());
+        let seventh = Visitor::of(&connections, address(7)).await;
+        seventh.becomes_caller(None);
+        assert!(!seventh.answer_begins(), "three quarters are for callers, and one is left for visitors");
+        assert!(
+            timeout(Duration::from_hours(1), seventh.time_is_over()).await.is_err(),
+            "but it is answered"
+        );
+        Visitor::of(&connections, address(8)).await;
         callers.pop();
-        assert!(connections.place().now_or_never().is_some());
+        seventh.becomes_caller(None);
+        assert!(seventh.answer_begins());
     }
 
-    /// Columns: the places for visitors, after how long the head is complete, and how long the connection lives.
+    #[tokio::test]
+    async fn one_user_keeps_so_many_connections_open_unless_they_are_a_proxy_s() {
+        let connections =
+            connections(json!({ "max_connections_per_address": 1000, "proxies": ["192.0.2.9"] }));
+        let kept = async |last: u8, name: &str| {
+            let user = Username::parse(name).unwrap();
+            let mut open = Vec::new();
+            for _ in 0..100 {
+                let visitor = Visitor::of(&connections, address(last)).await;
+                visitor.becomes_caller(Some(&user));
+                open.push(visitor);
+            }
+            open.iter().filter(|visitor| visitor.answer_begins()).count()
+        };
+        let (ada, grace, proxy) = tokio::join!(kept(1, "ada"), kept(1, "grace"), kept(9, "ada"));
+        assert_eq!((ada, grace, proxy), (64, 64, 100));
+    }
+
+    /// Columns: the connections, after how long the head is complete, after how long more the answer begins, and how long
+    /// the connection lives.
     #[tokio::test(start_paused = true)]
     async fn a_visitor_has_little_time_and_less_while_others_wait() {
-        for (max_connections, head_after, lives) in
-            [(16, None, 10), (2, None, 1), (16, Some(9), 10 + 30), (2, Some(0), 30), (2, Some(1), 1)]
-        {
+        for (max_connections, head, answer, lives) in [
+            (16, None, None, 10),
+            (2, None, None, 1),
+            (16, Some(9), None, 9 + 30),
+            (16, Some(9), Some(29), 9 + 29 + 10),
+            (2, Some(0), None, 30),
+            (2, Some(0), Some(29), 29 + 1),
+        ] {
             let connections = connections(json!({ "max_connections": max_connections }));
             let visitor = Visitor::of(&connections, address(1)).await;
             let began = Instant::now();
-            let head = async {
-                match head_after {
-                    Some(0) => visitor.head_is_read(),
-                    Some(seconds) => {
-                        sleep_until(began + Duration::from_secs(seconds) + Duration::from_millis(1)).await;
-                        visitor.head_is_read();
-                    }
-                    None => {}
-                }
+            let uses = async {
+                let Some(head) = head else { return };
+                tokio::time::sleep(Duration::from_secs(head)).await;
+                visitor.request_begins();
+                let Some(answer) = answer else { return };
+                tokio::time::sleep(Duration::from_secs(answer)).await;
+                assert!(!visitor.answer_begins(), "it is closed after the answer");
             };
-            tokio::join!(head, visitor.time_is_over());
+            tokio::join!(uses, visitor.time_is_over());
             let expected = Duration::from_secs(lives);
-            assert_eq!(began.elapsed(), expected, "{max_connections} {head_after:?}");
+            assert_eq!(began.elapsed(), expected, "{max_connections} {head:?} {answer:?}");
         }
     }
 

@@ -46,6 +46,7 @@ mod wire;
 pub use config_reload::{ConfigReload, ConfigSource};
 pub use connections::Connections;
 pub use fair_use::FairUse;
+pub use openapi::Description;
 pub use prefix::Prefix;
 pub use probes::probes;
 pub use router::router;

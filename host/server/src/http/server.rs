@@ -109,13 +109,13 @@ async fn requests<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |mut request: Request<hyper::body::Incoming>| {
-        visitor.head_is_read();
+        visitor.request_begins();
         request.extensions_mut().insert(ConnectInfo(peer));
         request.extensions_mut().insert(Arc::clone(visitor));
         let answer = router.clone().oneshot(request.map(axum::body::Body::new));
         async move {
             let mut answer = answer.await.unwrap_or_else(|never| match never {});
-            if !visitor.is_caller() {
+            if !visitor.answer_begins() {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(answer)

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::auth::Authenticator;
 use super::config_reload::ConfigReload;
 use super::fair_use::FairUse;
+use super::openapi::Description;
 use super::prefix::Prefix;
 use crate::prepull::LivePrepulls;
 use crate::spawner::Labs;
@@ -28,6 +29,8 @@ pub struct Api {
     pub metrics: Metrics,
     /// The path below which the API is served.
     pub prefix: Prefix,
+    /// The OpenAPI document.
+    pub description: Description,
     /// Cancelled when the service stops. Event streams end then, and their readers reconnect to the next instance.
     pub shutdown: CancellationToken,
 }

@@ -6,6 +6,7 @@ mod user;
 pub use error::HubError;
 pub use user::{HubUser, OwnerKind};
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION};
@@ -13,7 +14,6 @@ use http::{HeaderMap, StatusCode};
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::Instrument;
 use wasmspawner_core::config::{BaseUrl, Hub};
@@ -45,7 +45,9 @@ pub struct HubApi {
     client: Client,
     config: Hub,
     /// When the Hub said whether the token may read `auth_state`, and what it said.
-    reads_auth_state: Mutex<Option<(Instant, bool)>>,
+    known_scopes: Mutex<Option<(Instant, bool)>>,
+    /// Held by who asks that.
+    asking_scopes: tokio::sync::Mutex<()>,
 }
 
 /// The fields that are read of the Hub's answer about the owner of a token.
@@ -59,7 +61,12 @@ impl HubApi {
     /// Makes the client. The token is read from its file at every request.
     pub fn new(config: Hub) -> reqwest::Result<Self> {
         let client = outgoing::client(&config.api_url, config.timeout.unsigned_abs())?;
-        Ok(Self { client, config, reads_auth_state: Mutex::default() })
+        Ok(Self {
+            client,
+            config,
+            known_scopes: Mutex::default(),
+            asking_scopes: tokio::sync::Mutex::default(),
+        })
     }
 
     /// All servers that the Hub knows as active. An incomplete list is an error.
@@ -88,9 +95,19 @@ impl HubApi {
     /// True if the Hub may say more about a user to this service than to the user's own token. That is also so while it is
     /// not known.
     pub(crate) async fn knows_more_of_users(&self) -> bool {
-        // Those who ask meanwhile wait for the answer.
-        let mut known = self.reads_auth_state.lock().await;
-        if let Some((_, reads)) = known.filter(|(asked, _)| asked.elapsed() < SCOPES_FOR) {
+        // One asks; others use the last answer meanwhile, or wait for the first one.
+        let last = *self.known_scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let asking = match last {
+            Some((asked, reads)) if asked.elapsed() < SCOPES_FOR => return reads,
+            Some((_, reads)) => match self.asking_scopes.try_lock() {
+                Ok(asking) => asking,
+                Err(_) => return reads,
+            },
+            None => self.asking_scopes.lock().await,
+        };
+        if let (None, Some((_, reads))) =
+            (last, *self.known_scopes.lock().unwrap_or_else(PoisonError::into_inner))
+        {
             return reads;
         }
         let asked = async { self.get::<TokenOwner>("/user", &self.token().await?).await };
@@ -101,7 +118,8 @@ impl HubApi {
                 true
             }
         };
-        *known = Some((Instant::now(), reads));
+        *self.known_scopes.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), reads));
+        drop(asking);
         reads
     }
 

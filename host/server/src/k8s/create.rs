@@ -1,12 +1,13 @@
 //! Creates the objects of a lab.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::{join_all, try_join_all};
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::core::{ApiResource, GroupVersionKind, Status};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ use wasmspawner_core::volumes::other_owner;
 
 use super::error::says_no_such_kind;
 use super::quota_count::QuotaCount;
-use super::retained::{Made, RetainedNamespaces};
+use super::retained::{Made, RetainedNamespaces, Turn};
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 
@@ -64,8 +65,8 @@ impl Creator {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
         let namespace = self.create_most(objects, spawn_uid, &retry_policy).await?;
         self.check_claims_of_the_site(objects, &retry_policy).await?;
-        let pod =
-            self.create_object(&LabObject::from(objects.last().clone()), spawn_uid, &retry_policy).await?;
+        let (pod, inside) = (LabObject::from(objects.last().clone()), self.inside(namespace.as_ref()));
+        let pod = self.create_object(&pod, spawn_uid, &retry_policy, inside.as_ref()).await?;
         if let Some(quota) = &objects.resource_quota {
             QuotaCount::of(quota, &self.client, &retry_policy).includes_pod().await?;
         }
@@ -92,17 +93,23 @@ impl Creator {
         retry_policy: &RetryPolicy,
     ) -> Result<Option<Namespace>, KubernetesError> {
         let namespace = match objects.first() {
-            Some(namespace) => Some(parse(self.create_object(namespace, spawn_uid, retry_policy).await?)?),
+            Some(namespace) => {
+                Some(parse(self.create_object(namespace, spawn_uid, retry_policy, None).await?)?)
+            }
             None => None,
         };
+        let inside = self.inside(namespace.as_ref());
         // The quota comes first, so that the API server most often knows it when the pod comes.
         let (quota, rest): (Vec<_>, Vec<_>) =
             objects.rest().partition(|object| matches!(object, LabObject::ResourceQuota(_)));
         for objects in [quota, rest] {
             // Waits for all of them, also when one fails, so that no request is still under way when the lab is deleted
             // again.
-            let created =
-                join_all(objects.iter().map(|object| self.create_object(object, spawn_uid, retry_policy)));
+            let created = join_all(
+                objects
+                    .iter()
+                    .map(|object| self.create_object(object, spawn_uid, retry_policy, inside.as_ref())),
+            );
             created.await.into_iter().collect::<Result<Vec<_>, _>>()?;
         }
         Ok(namespace)
@@ -117,7 +124,22 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<Pod, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        parse(self.create_object(&LabObject::from(pod), spawn_uid, &retry_policy).await?)
+        parse(self.create_object(&LabObject::from(pod), spawn_uid, &retry_policy, None).await?)
+    }
+
+    /// The namespace with its uid; `None` if it is not known.
+    fn inside(&self, namespace: Option<&Namespace>) -> Option<Inside> {
+        let metadata = &namespace?.metadata;
+        let (name, uid) = (metadata.name.clone()?, metadata.uid.clone()?);
+        Some(Inside { namespaces: Api::all(self.client.clone()), name, uid })
+    }
+
+    /// Reads which namespaces are the service's.
+    pub async fn load(&self) -> Result<(), KubernetesError> {
+        match &self.retained {
+            Some(retained) => retained.load(&Api::all(self.client.clone())).await,
+            None => Ok(()),
+        }
     }
 
     /// Checks the claims that exist already. In a namespace that is made for the lab there are none.
@@ -145,6 +167,7 @@ impl Creator {
         object: &LabObject,
         spawn_uid: &str,
         retry_policy: &RetryPolicy,
+        inside: Option<&Inside>,
     ) -> Result<DynamicObject, KubernetesError> {
         let resource = api_resource(&object.object_kind());
         let api = match &object.metadata().namespace {
@@ -157,6 +180,7 @@ impl Creator {
             kind: object.object_kind(),
             action: format!("create {} {}", object.kind(), object.name()),
             retry_policy,
+            inside,
         };
         match object {
             LabObject::Namespace(_) | LabObject::Pod(_) => creation.create_own(spawn_uid).await,
@@ -179,8 +203,8 @@ impl Creator {
 /// The objects of a new lab, as the API server returned them.
 #[derive(Debug)]
 pub struct CreatedLab {
-    /// The namespace. If it is retained and existed already, this is the object as it was requested. `None` if it was
-    /// not the service's to create.
+    /// The namespace. If the operator names it and it existed already, this is the object as it was requested. `None` if it
+    /// was not the service's to create.
     pub namespace: Option<Namespace>,
     /// The pod.
     pub pod: Pod,
@@ -194,6 +218,15 @@ struct Creation<'a> {
     /// What is requested, for errors and the log.
     action: String,
     retry_policy: &'a RetryPolicy,
+    /// The namespace of the object, where its uid is known.
+    inside: Option<&'a Inside>,
+}
+
+/// A namespace into which objects are put.
+struct Inside {
+    namespaces: Api<Namespace>,
+    name: String,
+    uid: String,
 }
 
 impl Creation<'_> {
@@ -210,29 +243,51 @@ impl Creation<'_> {
         .await
     }
 
-    /// Creates a namespace that stays. One that exists is used if the service has made it, or the operator names it. Whether
-    /// it is being deleted is not checked: creating the other objects in it would fail then.
+    /// Creates a namespace that stays. One that exists is used if the service has made it, or the operator names it.
     async fn create_to_stay(
-        mut self,
+        &self,
         retained: Option<&RetainedNamespaces>,
     ) -> Result<DynamicObject, KubernetesError> {
         let Some(retained) = retained else { return Err(self.taken()) };
         if retained.is_named_by_operator(self.name()) {
-            return Ok(self.create().await?.unwrap_or(self.object));
+            return Ok(self.create().await?.unwrap_or_else(|| self.object.clone()));
         }
-        let turn = retained.turn(self.name()).await?;
-        if matches!(turn.made, Made::Done(_))
-            && let Some(found) = self.read().await?
-            && turn.has_made(&found)
-        {
-            return Ok(self.object);
+        let mut turn = retained.turn(self.name()).await?;
+        let may_keep = |turn: &Turn<'_>, found: &DynamicObject| {
+            if !turn.has_made(found) {
+                return Err(KubernetesError::ForeignNamespace { name: self.name().to_owned() });
+            }
+            // What is put into a namespace that is being deleted could end in another one of the same name.
+            Ok(found.metadata.deletion_timestamp.is_none())
+        };
+        if matches!(turn.made, Made::Done(_)) {
+            if let Some(found) = self.kept_or_gone(|found| may_keep(&turn, found)).await? {
+                return Ok(found);
+            }
+            turn.begin().await?;
         }
-        self.object = turn.marked(self.object);
-        let namespace = self
-            .create_or(|found| if turn.has_made(found) { Ok(true) } else { Err(self.foreign_namespace()) })
-            .await?;
+        let marked = self.with(turn.marked(self.object.clone()));
+        let namespace = marked.create_or(|found| may_keep(&turn, found)).await?;
         turn.done(&namespace).await?;
         Ok(namespace)
+    }
+
+    /// The object, if it may be kept; `None` once it is gone.
+    async fn kept_or_gone(
+        &self,
+        may_keep: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
+    ) -> Result<Option<DynamicObject>, KubernetesError> {
+        let deadline = Instant::now() + self.retry_policy.total;
+        while let Some(found) = self.read().await? {
+            if may_keep(&found)? {
+                return Ok(Some(found));
+            }
+            if Instant::now() >= deadline {
+                return Err(KubernetesError::StillBeingDeleted { action: self.action.clone() });
+            }
+            self.retry_policy.pause(PAUSE).await?;
+        }
+        Ok(None)
     }
 
     /// Like `create_own`, for kinds that the service may not read, such as Secrets. Whether an existing object belongs
@@ -264,27 +319,26 @@ impl Creation<'_> {
         &self,
         may_keep: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
     ) -> Result<DynamicObject, KubernetesError> {
-        let deadline = Instant::now() + self.retry_policy.total;
         loop {
             if let Some(created) = self.create().await? {
                 return Ok(created);
             }
-            if let Some(found) = self.read().await? {
-                if may_keep(&found)? {
-                    return Ok(found);
-                }
-                if Instant::now() >= deadline {
-                    return Err(KubernetesError::StillBeingDeleted { action: self.action.clone() });
-                }
+            if let Some(found) = self.kept_or_gone(&may_keep).await? {
+                return Ok(found);
             }
-            self.retry_policy.pause(PAUSE).await?;
         }
     }
 
     /// Creates an object. Returns `None` if an object of this name exists already, and does not change that one.
     async fn create(&self) -> Result<Option<DynamicObject>, KubernetesError> {
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let created = || self.api.create(&params, &self.object);
+        let again = AtomicBool::new(false);
+        let created = || async {
+            if again.swap(true, Ordering::Relaxed) {
+                self.check_namespace().await?;
+            }
+            self.api.create(&params, &self.object).await
+        };
         match retrying(self.retry_policy, &self.action, created).await {
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => Ok(None),
             Err(KubernetesError::Refused { message, .. }) if says_no_such_kind(&message) => {
@@ -294,13 +348,25 @@ impl Creation<'_> {
         }
     }
 
+    /// Refuses another namespace of the same name, which somebody may have made since the first attempt.
+    async fn check_namespace(&self) -> kube::Result<()> {
+        let Some(Inside { namespaces, name, uid }) = self.inside else { return Ok(()) };
+        let found = namespaces.get_metadata(name).await?;
+        if found.metadata.uid.as_ref() == Some(uid) {
+            return Ok(());
+        }
+        let message = format!("the namespace {name} has been replaced by another one");
+        Err(kube::Error::Api(Status::failure(&message, "NamespaceReplaced").with_code(409).boxed()))
+    }
+
     async fn read(&self) -> Result<Option<DynamicObject>, KubernetesError> {
         let read = || self.api.get_opt(self.name());
         retrying(self.retry_policy, &self.action, read).await
     }
 
-    fn foreign_namespace(&self) -> KubernetesError {
-        KubernetesError::ForeignNamespace { name: self.name().to_owned() }
+    /// The creation of another object in place of this one.
+    fn with(&self, object: DynamicObject) -> Self {
+        Self { api: self.api.clone(), kind: self.kind, action: self.action.clone(), object, ..*self }
     }
 
     fn name(&self) -> &str {

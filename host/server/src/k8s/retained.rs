@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kube::api::DynamicObject;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, DynamicObject};
 use tokio::sync::{Mutex, OnceCell};
 use uuid::Uuid;
 use wasmspawner_core::config::NamespacePattern;
 use wasmspawner_core::labels::MADE_ANNOTATION;
 
+use super::retry::{RetryPolicy, retrying};
 use super::{ConfigMapRecords, KubernetesError};
 use crate::per_key::PerKey;
 
@@ -54,19 +58,40 @@ impl RetainedNamespaces {
         self.0.named.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Waits for the turn to have the namespace. It is recorded before that it is being made, so that it is known as the
-    /// service's if the service ends in between.
+    /// Reads the records. A namespace that was being made when the service ended is the service's if it has the mark now;
+    /// later on, others could have read the mark there.
+    pub(super) async fn load(&self, namespaces: &Api<Namespace>) -> Result<(), KubernetesError> {
+        let begun: Vec<(String, Made)> = {
+            let known = self.0.known().await?.lock().await;
+            known
+                .iter()
+                .filter(|(_, made)| matches!(made, Made::Begun(_)))
+                .map(|(n, m)| (n.clone(), m.clone()))
+                .collect()
+        };
+        for (name, made) in begun {
+            let policy = RetryPolicy::for_a_minute(Duration::from_secs(10));
+            let read = || namespaces.get_metadata_opt(&name);
+            let found = retrying(&policy, &format!("read Namespace {name}"), read).await?;
+            match found.map(|found| found.metadata).filter(|found| made.is(found)) {
+                Some(ObjectMeta { uid: Some(uid), .. }) => self.0.record(&name, &Made::Done(uid)).await?,
+                _ => self.0.forget(&name).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the turn to have the namespace.
     pub(super) async fn turn(&self, name: &str) -> Result<Turn<'_>, KubernetesError> {
         let permit = self.0.turns.take(&name.to_owned()).await;
         let known = self.0.known().await?.lock().await.get(name).cloned();
-        let made = if let Some(made) = known {
-            made
-        } else {
-            let begun = Made::Begun(Uuid::new_v4().to_string());
-            self.0.record(name, &begun).await?;
-            begun
-        };
-        Ok(Turn { namespaces: &self.0, name: name.to_owned(), made, _permit: permit })
+        let is_known = known.is_some();
+        let made = known.unwrap_or_else(Made::begun);
+        let mut turn = Turn { namespaces: &self.0, name: name.to_owned(), made, _permit: permit };
+        if !is_known {
+            turn.begin().await?;
+        }
+        Ok(turn)
     }
 }
 
@@ -85,9 +110,21 @@ impl Inner {
         self.known().await?.lock().await.insert(name.to_owned(), made.clone());
         Ok(())
     }
+
+    async fn forget(&self, name: &str) -> Result<(), KubernetesError> {
+        self.records.remove(name).await?;
+        self.known().await?.lock().await.remove(name);
+        Ok(())
+    }
 }
 
 impl Turn<'_> {
+    /// Records that the namespace is being made, before it is: so it is known as the service's if the service ends in between.
+    pub(super) async fn begin(&mut self) -> Result<(), KubernetesError> {
+        self.made = Made::begun();
+        self.namespaces.record(&self.name, &self.made).await
+    }
+
     /// The namespace to create, which can be told from one that somebody else has made.
     pub(super) fn marked(&self, mut namespace: DynamicObject) -> DynamicObject {
         if let Made::Begun(mark) = &self.made {
@@ -99,14 +136,7 @@ impl Turn<'_> {
 
     /// True if the service has made this namespace.
     pub(super) fn has_made(&self, found: &DynamicObject) -> bool {
-        let metadata = &found.metadata;
-        match &self.made {
-            Made::Begun(mark) => {
-                let found = metadata.annotations.as_ref().and_then(|found| found.get(MADE_ANNOTATION));
-                found == Some(mark)
-            }
-            Made::Done(uid) => metadata.uid.as_ref() == Some(uid),
-        }
+        self.made.is(&found.metadata)
     }
 
     /// Records the uid of a namespace that the service has made.
@@ -117,6 +147,20 @@ impl Turn<'_> {
 }
 
 impl Made {
+    fn begun() -> Self {
+        Self::Begun(Uuid::new_v4().to_string())
+    }
+
+    /// True for the metadata of the namespace that was made.
+    fn is(&self, found: &ObjectMeta) -> bool {
+        match self {
+            Self::Begun(mark) => {
+                found.annotations.as_ref().and_then(|found| found.get(MADE_ANNOTATION)) == Some(mark)
+            }
+            Self::Done(uid) => found.uid.as_ref() == Some(uid),
+        }
+    }
+
     fn to_text(&self) -> String {
         match self {
             Self::Begun(mark) => format!("begun {mark}"),

@@ -164,6 +164,7 @@ async fn initial_recovery(labs: &Labs) {
 async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     let context = labs.context();
     context.provisioned.load().await?;
+    context.own_cluster().creator.load().await?;
     if let Some(volumes) = &context.volumes {
         volumes.load().await?;
     }

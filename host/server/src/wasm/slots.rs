@@ -84,7 +84,8 @@ impl SharedMemory {
         let missing = bytes.div_ceil(PAGE).saturating_sub(self.pages);
         let Ok(permits) = u32::try_from(missing) else { return false };
         let take = |semaphore: &Arc<Semaphore>| Arc::clone(semaphore).try_acquire_many_owned(permits).ok();
-        let Some((of_policy, of_all)) = take(&self.of_policy).zip(take(&self.of_all)) else { return false };
+        let Some(of_policy) = take(&self.of_policy) else { return false };
+        let Some(of_all) = take(&self.of_all) else { return false };
         self.taken.extend([of_policy, of_all]);
         self.pages += missing;
         true

@@ -10,7 +10,7 @@ use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
-use super::{AuthError, Authenticator};
+use super::{AuthError, Authenticator, Sender};
 use crate::http::connections::Visitor;
 use crate::http::fair_use::{FairUse, UserSlot};
 use crate::http::problem::Problem;
@@ -78,9 +78,10 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-        let mut caller = Authenticator::from_ref(state).caller(&parts.headers, peer).await?;
+        let from = Sender { peer, share: Visitor::share(&parts.extensions) };
+        let mut caller = Authenticator::from_ref(state).caller(&parts.headers, &from).await?;
         caller.refuse_cross_site(&parts.method, &parts.headers)?;
-        Visitor::authenticated(&parts.extensions);
+        Visitor::authenticated(&parts.extensions, caller.limited());
         tracing::Span::current().record("caller", caller.username.as_str());
         trace::note_caller(caller.username.as_str());
         if let Some(user) = caller.limited() {

@@ -14,6 +14,7 @@ use wasmspawner_core::token::TokenDigest;
 use super::caller::Provider;
 use super::lookups::Lookups;
 use super::{AuthError, AuthSetupError, Caller};
+use crate::http::connections::Block;
 use crate::hub::{HubApi, HubUser, OwnerKind, traced, user_url};
 use crate::outgoing;
 
@@ -45,8 +46,9 @@ impl Hub {
         Ok(Self { client, config, identities, service, lookups })
     }
 
-    pub(super) async fn caller(&self, token: SecretString) -> Result<Caller, AuthError> {
-        self.lookups.get(TokenDigest::of(token.expose()), self.ask(&token)).await
+    /// The owner of a token that was sent from an address.
+    pub(super) async fn caller(&self, token: SecretString, from: Option<Block>) -> Result<Caller, AuthError> {
+        self.lookups.get(TokenDigest::of(token.expose()), from, self.ask(&token)).await
     }
 
     /// The identity of a user: what the Hub says to this service or, without the section `hub`, to the caller's token.

@@ -149,7 +149,7 @@ impl Ingress {
 
     /// What Gafaelfawr knows about the token. The token must belong to `username`.
     async fn known_user(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
-        let known = self.lookups.get(TokenDigest::of(token.expose()), self.ask(token)).await?;
+        let known = self.lookups.get(TokenDigest::of(token.expose()), None, self.ask(token)).await?;
         if known.user.username != *username {
             return Err(AuthError::BadIngressHeader(
                 "the token in X-Auth-Request-Token is another user's".into(),

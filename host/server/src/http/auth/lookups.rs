@@ -1,5 +1,6 @@
 //! A cache of answers about tokens. At most one look-up per token runs at a time.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use moka::future::Cache;
@@ -8,6 +9,8 @@ use tokio::time::{Instant, timeout};
 use wasmspawner_core::token::TokenDigest;
 
 use super::AuthError;
+use crate::http::connections::Block;
+use crate::per_key::PerKey;
 
 /// Answers by token. A request about a token that is being looked up waits for that look-up. When the provider does not
 /// answer, its last good answer about a token is used for a while.
@@ -16,6 +19,7 @@ pub(super) struct Lookups<V> {
     cached_for: Duration,
     answers: Cache<TokenDigest, Answer<V>>,
     slots: Semaphore,
+    slots_of_address: PerKey<Block>,
 }
 
 #[derive(Clone)]
@@ -39,16 +43,25 @@ const MOST: u64 = 20_000;
 /// The most look-ups at any one time, and how long a request waits for its turn.
 const MOST_AT_ONCE: usize = 64;
 const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
+/// The most look-ups for one address at any one time. The Hub has one address, and answers one question after the other.
+const PER_ADDRESS: NonZeroU32 = NonZeroU32::new(8).expect("it is not zero");
 
 impl<V: Clone + Send + Sync + 'static> Lookups<V> {
     /// Answers of `provider` are kept for the duration `cached_for`.
     pub(super) fn new(provider: &'static str, cached_for: Duration) -> Self {
         let answers = Cache::builder().max_capacity(MOST).time_to_live(cached_for + LAST_GOOD_FOR).build();
-        Self { provider, cached_for, answers, slots: Semaphore::new(MOST_AT_ONCE) }
+        Self {
+            provider,
+            cached_for,
+            answers,
+            slots: Semaphore::new(MOST_AT_ONCE),
+            slots_of_address: PerKey::new(PER_ADDRESS),
+        }
     }
 
-    /// The answer about `token`: the cached one, that of a look-up under way, or the result of `ask`.
-    pub(super) async fn get<A>(&self, token: TokenDigest, ask: A) -> Result<V, AuthError>
+    /// The answer about `token`: the cached one, that of a look-up under way, or the result of `ask`. `from` is the address
+    /// of who has sent the token, unless many people have it.
+    pub(super) async fn get<A>(&self, token: TokenDigest, from: Option<Block>, ask: A) -> Result<V, AuthError>
     where
         A: Future<Output = Result<V, AuthError>> + Send,
     {
@@ -56,17 +69,24 @@ impl<V: Clone + Send + Sync + 'static> Lookups<V> {
         if let Some(last) = last.as_ref().filter(|last| last.is_fresh()) {
             return last.result.clone();
         }
-        let look_up = async { self.next(last, self.in_turn(ask).await) };
+        let look_up = async { self.next(last, self.in_turn(from, ask).await) };
         let entry = self.answers.entry(token).or_insert_with_if(look_up, |answer| !answer.is_fresh()).await;
         entry.into_value().result
     }
 
-    async fn in_turn<A>(&self, ask: A) -> Result<V, AuthError>
+    async fn in_turn<A>(&self, from: Option<Block>, ask: A) -> Result<V, AuthError>
     where
         A: Future<Output = Result<V, AuthError>>,
     {
-        match timeout(WAIT_FOR_TURN, self.slots.acquire()).await {
-            Ok(_slot) => ask.await,
+        let turn = async {
+            let of_address = match &from {
+                Some(from) => self.slots_of_address.take(from).await,
+                None => None,
+            };
+            (of_address, self.slots.acquire().await)
+        };
+        match timeout(WAIT_FOR_TURN, turn).await {
+            Ok(_turn) => ask.await,
             Err(_) => Err(AuthError::Unavailable(self.provider)),
         }
     }
@@ -119,7 +139,7 @@ mod tests {
         token: &str,
         answer: Result<usize, AuthError>,
     ) -> Result<usize, AuthError> {
-        lookups.get(TokenDigest::of(token), async { answer }).await
+        lookups.get(TokenDigest::of(token), None, async { answer }).await
     }
 
     #[tokio::test]
@@ -130,7 +150,7 @@ mod tests {
             tokio::task::yield_now().await;
             Ok(count)
         };
-        let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), ask()))).await;
+        let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), None, ask()))).await;
         assert!(answers.iter().all(|answer| *answer == Ok(1)));
     }
 
@@ -179,7 +199,7 @@ mod tests {
     #[tokio::test]
     async fn lookups_of_different_tokens_do_not_wait_for_each_other() {
         let (lookups, never) = (lookups(), Notify::new());
-        let stuck = lookups.get(TokenDigest::of("stuck"), async {
+        let stuck = lookups.get(TokenDigest::of("stuck"), None, async {
             never.notified().await;
             Ok(0)
         });
@@ -193,7 +213,7 @@ mod tests {
     async fn a_cancelled_lookup_leaves_nothing_behind() {
         let (lookups, never) = (lookups(), Notify::new());
         for n in 0..MOST_AT_ONCE * 2 {
-            let leaves = lookups.get(TokenDigest::of(&n.to_string()), async {
+            let leaves = lookups.get(TokenDigest::of(&n.to_string()), None, async {
                 never.notified().await;
                 Ok(0)
             });
@@ -214,7 +234,7 @@ mod tests {
                 never.notified().await;
                 Ok(0)
             };
-            timeout(WAIT_FOR_TURN * 2, lookups.get(TokenDigest::of(&n.to_string()), ask))
+            timeout(WAIT_FOR_TURN * 2, lookups.get(TokenDigest::of(&n.to_string()), None, ask))
         });
         let answers = join_all(flood).await;
         assert_eq!(asked.load(Ordering::SeqCst), MOST_AT_ONCE);
@@ -222,5 +242,29 @@ mod tests {
             answers.iter().filter(|answer| matches!(answer, Ok(Err(error)) if *error == AWAY)).count(),
             10
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_address_has_some_of_the_turns_and_others_have_theirs() {
+        let (lookups, never, asked) = (lookups(), Notify::new(), AtomicUsize::new(0));
+        let address = |last: u8| Some(Block::from(std::net::IpAddr::from([192, 0, 2, last])));
+        let flood = join_all((0..MOST_AT_ONCE).map(|n| {
+            let (never, asked) = (&never, &asked);
+            let ask = async move {
+                asked.fetch_add(1, Ordering::SeqCst);
+                never.notified().await;
+                Ok(0)
+            };
+            lookups.get(TokenDigest::of(&n.to_string()), address(1), ask)
+        }));
+        let other = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            lookups.get(TokenDigest::of("other"), address(2), async { Ok(7) }).await
+        };
+        tokio::select! {
+            _ = flood => unreachable!("the look-ups of the flood never end"),
+            answer = other => assert_eq!(answer, Ok(7)),
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 8);
     }
 }

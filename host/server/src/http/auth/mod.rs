@@ -19,6 +19,7 @@ use wasmspawner_core::config::auth::{Auth, AuthMethod, Identities};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
 
+use super::connections::Block;
 use crate::hub::HubApi;
 pub(super) use caller::Caller;
 pub(super) use error::AuthError;
@@ -33,6 +34,15 @@ use static_tokens::StaticTokens;
 pub struct Authenticator {
     current: Arc<ArcSwap<Methods>>,
     hub: Option<Arc<HubApi>>,
+}
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sender {
+    /// The address.
+    pub(super) peer: Option<IpAddr>,
+    /// The address for limits; `None` if many people have it.
+    pub(super) share: Option<Block>,
 }
 
 /// The methods of one configuration.
@@ -67,14 +77,9 @@ impl Authenticator {
         self.current.store(Arc::new(methods));
     }
 
-    /// The caller who sent a request with these headers from the address `peer`, according to the first method that
-    /// knows the credential.
-    pub(super) async fn caller(
-        &self,
-        headers: &HeaderMap,
-        peer: Option<IpAddr>,
-    ) -> Result<Caller, AuthError> {
-        self.current.load_full().caller(headers, peer).await
+    /// The caller who sent a request with these headers, according to the first method that knows the credential.
+    pub(super) async fn caller(&self, headers: &HeaderMap, from: &Sender) -> Result<Caller, AuthError> {
+        self.current.load_full().caller(headers, from).await
     }
 
     /// The UID, GID and groups of `user`, for whom `caller` starts a lab or reads a form.
@@ -102,10 +107,10 @@ impl Methods {
         Ok(Self { methods, identities })
     }
 
-    async fn caller(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Caller, AuthError> {
+    async fn caller(&self, headers: &HeaderMap, from: &Sender) -> Result<Caller, AuthError> {
         let mut refusal = AuthError::Missing;
         for method in &self.methods {
-            let error = match method.caller(headers, peer).await {
+            let error = match method.caller(headers, from).await {
                 Ok(caller) => return Ok(caller),
                 Err(error) => error,
             };
@@ -147,11 +152,11 @@ impl Methods {
 }
 
 impl Method {
-    async fn caller(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Caller, AuthError> {
+    async fn caller(&self, headers: &HeaderMap, from: &Sender) -> Result<Caller, AuthError> {
         match self {
             Self::Static(tokens) => tokens.caller(&bearer::token(headers)?).await,
-            Self::Hub(hub) => hub.caller(bearer::token(headers)?).await,
-            Self::Ingress(ingress) => ingress.caller(headers, peer).await,
+            Self::Hub(hub) => hub.caller(bearer::token(headers)?, from.share).await,
+            Self::Ingress(ingress) => ingress.caller(headers, from.peer).await,
             Self::Oidc(oidc) => oidc.caller(&bearer::token(headers)?).await,
         }
     }

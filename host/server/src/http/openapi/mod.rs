@@ -3,10 +3,10 @@
 mod answers;
 mod names;
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::{Html, IntoResponse};
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{SecurityRequirement, ServerBuilder};
@@ -46,6 +46,17 @@ use super::wire;
 )]
 struct Document;
 
+/// The document as it is sent. All answers share it, because anybody may ask for it.
+#[derive(Clone)]
+pub struct Description(Bytes);
+
+impl Description {
+    /// The description of the API below `prefix`.
+    pub fn of(prefix: &Prefix) -> serde_json::Result<Self> {
+        Ok(Self(serde_json::to_vec(&document(prefix))?.into()))
+    }
+}
+
 /// The document of the API below `prefix`.
 fn document(prefix: &Prefix) -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
@@ -58,8 +69,8 @@ fn document(prefix: &Prefix) -> utoipa::openapi::OpenApi {
     get, path = "/openapi.json", tag = "document", operation_id = "get_openapi", security(()),
     responses((status = 200, description = "The document", body = Object))
 )]
-pub(super) async fn get_openapi(State(prefix): State<Prefix>) -> impl IntoResponse {
-    ([(CACHE_CONTROL, "max-age=300")], Json(document(&prefix)))
+pub(super) async fn get_openapi(State(description): State<Description>) -> impl IntoResponse {
+    ([(CACHE_CONTROL, "max-age=300"), (CONTENT_TYPE, "application/json")], description.0)
 }
 
 /// A page for reading this API's description in a browser.
