@@ -236,7 +236,7 @@ fn context(
     let secrets = SiteSecrets::new(client.clone(), namespace, request_timeout);
     let mut own = Cluster::own(connection, config.kubernetes.namespaces, request_timeout);
     if config.kubernetes.namespaces == NamespaceReclaim::Retain {
-        let named = config.retained_by_name();
+        let named = config.lab_namespaces.named().to_vec();
         own.creator =
             own.creator.in_retained(RetainedNamespaces::new(records("wasmspawner-namespaces"), named));
     }

@@ -1,12 +1,14 @@
 //! The namespaces of labs: what `names.namespace` and the section `kubernetes` say together.
 
-use super::{Config, InvalidSetting, KubernetesConfig, NamespacePattern, NamespaceReclaim};
+use super::{InvalidSetting, KubernetesConfig, NamespacePattern, NamespaceReclaim};
 use crate::names::{NameError, NameTemplates, NamespaceName, ServerName, Username};
 
 /// The namespaces in which labs may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabNamespaces {
     single: Option<NamespaceName>,
+    /// Namespaces that are for labs whoever has made them.
+    named: Vec<NamespacePattern>,
     /// The service's own namespace.
     service: NamespaceName,
 }
@@ -18,6 +20,8 @@ impl LabNamespaces {
         names: &NameTemplates,
         kubernetes: &KubernetesConfig,
     ) -> Result<Self, InvalidSetting> {
+        let of_all = names.constant_namespace().map(NamespacePattern::from);
+        let of_labs: Vec<_> = kubernetes.existing_namespaces.iter().cloned().chain(of_all).collect();
         let problem = |message: String| Err(InvalidSetting::new("names.namespace", message));
         let constant = names.constant_namespace();
         if constant.as_ref() == Some(&kubernetes.namespace) {
@@ -36,9 +40,9 @@ impl LabNamespaces {
                 "{written:?} is not the same for all users, and kubernetes.namespaces is `single`; name the one \
                  namespace of all labs, or set kubernetes.namespaces to `delete` or `retain`"
             )),
-            NamespaceReclaim::Single => Ok(Self { single: constant, service: kubernetes.namespace.clone() }),
+            NamespaceReclaim::Single => Ok(Self { single: constant, named: of_labs, service: kubernetes.namespace.clone() }),
             NamespaceReclaim::Delete | NamespaceReclaim::Retain => {
-                Ok(Self { single: None, service: kubernetes.namespace.clone() })
+                Ok(Self { single: None, named: of_labs, service: kubernetes.namespace.clone() })
             }
         }
     }
@@ -46,6 +50,11 @@ impl LabNamespaces {
     /// The one namespace of all labs, with `kubernetes.namespaces: single`.
     pub fn single(&self) -> Option<&NamespaceName> {
         self.single.as_ref()
+    }
+
+    /// The namespaces that are for labs whoever has made them.
+    pub fn named(&self) -> &[NamespacePattern] {
+        &self.named
     }
 
     /// Refuses a namespace in which no lab may be. It may come from what is remembered of a server, and a template can
@@ -60,14 +69,6 @@ impl LabNamespaces {
             }
             _ => Ok(()),
         }
-    }
-}
-
-impl Config {
-    /// The namespaces that are for labs whoever has made them, where namespaces stay.
-    pub fn retained_by_name(&self) -> Vec<NamespacePattern> {
-        let of_all = self.names.constant_namespace().map(NamespacePattern::from);
-        self.kubernetes.existing_namespaces.iter().cloned().chain(of_all).collect()
     }
 }
 

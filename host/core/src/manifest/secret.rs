@@ -37,3 +37,16 @@ pub(super) fn env_key(name: &EnvName) -> String {
 pub(super) fn file_keys(spawn: &ValidatedSpawn) -> Vec<String> {
     std::iter::once(TOKEN_KEY.to_owned()).chain(spawn.site_secrets.keys().cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kubernetes allows 253 characters.
+    #[test]
+    fn the_longest_name_of_a_variable_is_a_key_of_a_secret() {
+        let longest = EnvName::parse("A".repeat(249)).unwrap();
+        assert_eq!(env_key(&longest).len(), 253);
+        assert!(EnvName::parse("A".repeat(250)).is_err());
+    }
+}

@@ -2,10 +2,10 @@
 
 use super::Problem;
 use super::parsed::parsed_name;
-use crate::config::lab::ENV_KEY_PREFIX;
 
-/// Largest length in bytes. A variable is a key of a `ConfigMap`, or with a prefix of a `Secret`, and those have at most 253.
-const LONGEST: usize = 253 - ENV_KEY_PREFIX.len();
+/// Largest length in bytes. A variable is a key of a `ConfigMap` or, with the prefix `env.`, of a `Secret`, and those have at most
+/// 253.
+const LONGEST: usize = 249;
 
 parsed_name! {
     /// The name of an environment variable: letters, digits, `_`, `-` and `.`, not starting with a digit.

@@ -4,7 +4,7 @@ use wasmspawner_core::config::CallLimits;
 use wasmtime::ResourceLimiter;
 
 use super::hook::Hook;
-use super::slots::SharedMemory;
+use super::shared_memory::SharedMemory;
 
 /// The limits of one call of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

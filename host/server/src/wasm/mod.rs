@@ -42,6 +42,7 @@ mod pulled;
 mod pushed;
 mod question;
 mod reload;
+mod shared_memory;
 mod signature;
 mod site_data;
 mod slots;

@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::errors::CallErrorKind;
 use super::limits::{MEMORY_SLOT, as_millis};
+use super::shared_memory::{PAGE, SharedMemory};
 
 /// The slots and the memory for calls. A policy whose calls are slow or large takes at most half of either, so that others
 /// need not wait for it.
@@ -30,18 +31,6 @@ pub(super) struct Slot {
     _of_policy: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
-
-/// The memory that a call shares with others. What it has taken is given back when this is dropped.
-#[derive(Debug)]
-pub(super) struct SharedMemory {
-    of_policy: Arc<Semaphore>,
-    of_all: Arc<Semaphore>,
-    taken: Vec<OwnedSemaphorePermit>,
-    pages: usize,
-}
-
-/// The unit in which memory is counted, in bytes: a page of WebAssembly.
-const PAGE: usize = 64 << 10;
 
 impl Slots {
     /// So many slots, for which a call waits this long, and so many bytes of memory for all calls together. One call may
@@ -74,21 +63,7 @@ impl Slots {
     /// The memory for a call of the policy.
     pub(super) fn memory(&self, policy: &PolicySlots) -> SharedMemory {
         let (of_policy, of_all) = (Arc::clone(&policy.memory), Arc::clone(&self.memory));
-        SharedMemory { of_policy, of_all, taken: Vec::new(), pages: 0 }
-    }
-}
-
-impl SharedMemory {
-    /// Takes what is missing to `bytes`. False if others have taken too much.
-    pub(super) fn grow_to(&mut self, bytes: usize) -> bool {
-        let missing = bytes.div_ceil(PAGE).saturating_sub(self.pages);
-        let Ok(permits) = u32::try_from(missing) else { return false };
-        let take = |semaphore: &Arc<Semaphore>| Arc::clone(semaphore).try_acquire_many_owned(permits).ok();
-        let Some(of_policy) = take(&self.of_policy) else { return false };
-        let Some(of_all) = take(&self.of_all) else { return false };
-        self.taken.extend([of_policy, of_all]);
-        self.pages += missing;
-        true
+        SharedMemory::new(of_policy, of_all)
     }
 }
 
