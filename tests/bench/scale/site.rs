@@ -12,10 +12,16 @@ pub(crate) async fn one_machine(policy: Value) -> anyhow::Result<Service> {
         config["embedded"]["simulated"] = json!({ "ready": "0s" });
         // The certificate of the one-machine cluster is for this address.
         config["embedded"]["listen"] = json!("127.0.0.1:0");
+        many_people_have_this_address(config);
         config["telemetry"] = json!({});
         config["policies"] = json!([policy]);
     })
     .await
+}
+
+/// All clients of a benchmark come from one address, so limits by address do not hold for it.
+fn many_people_have_this_address(config: &mut Value) {
+    config["http"]["proxies"] = json!(["127.0.0.0/8"]);
 }
 
 /// A service for the cluster of a kubeconfig, not started yet. It has no limit on requests, because that limit is not
@@ -38,6 +44,7 @@ pub(crate) fn on_cluster(
             "requests_per_second": null,
         });
         config["names"] = json!({ "namespace": format!("{instance}-{{user_server}}") });
+        many_people_have_this_address(config);
         config["telemetry"] = json!({});
         config["policies"] = json!([ordinary()]);
         change(config);

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::auth::bearer;
-use super::connections::Visitor;
+use super::connections::{Visitor, Who};
 use super::problem::Problem;
 use crate::spawner::Labs;
 
@@ -25,7 +25,7 @@ const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 pub(super) fn check(labs: &Labs, key: &SpawnKey, request: &Parts) -> Result<(), Problem> {
     let token = bearer::token(&request.headers).map_err(Problem::from)?;
     if labs.is_token_of(key, &token) {
-        Visitor::authenticated(&request.extensions, None);
+        Visitor::authenticated(&request.extensions, Who::Pod);
         return Ok(());
     }
     let msg = format!("this is not the token of the program in the {}'s pod", key.kind().noun());

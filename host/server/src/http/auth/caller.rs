@@ -11,7 +11,7 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
 use super::{AuthError, Authenticator, Sender};
-use crate::http::connections::Visitor;
+use crate::http::connections::{Visitor, Who};
 use crate::http::fair_use::{FairUse, UserSlot};
 use crate::http::problem::Problem;
 use crate::telemetry::trace;
@@ -81,7 +81,7 @@ where
         let from = Sender { peer, share: Visitor::share(&parts.extensions) };
         let mut caller = Authenticator::from_ref(state).caller(&parts.headers, &from).await?;
         caller.refuse_cross_site(&parts.method, &parts.headers)?;
-        Visitor::authenticated(&parts.extensions, caller.limited());
+        Visitor::authenticated(&parts.extensions, caller.limited().map_or(Who::Site, Who::User));
         tracing::Span::current().record("caller", caller.username.as_str());
         trace::note_caller(caller.username.as_str());
         if let Some(user) = caller.limited() {

@@ -5,6 +5,7 @@
 //! time; the others wait unread. A visitor has a few seconds, and one request. Neither visitors nor callers can have all
 //! connections, and neither can one caller.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +37,9 @@ const HANDLING: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(10);
 /// Connections of one user that stay open between requests. A proxy's are of many users, and do not count.
 const KEPT_PER_USER: NonZeroU32 = NonZeroU32::new(64).expect("it is not zero");
+/// How long after the last call of JupyterHub or an administrator an address counts as theirs, and how many do at a time.
+const OF_SITE: Duration = Duration::from_mins(10);
+const SITE_ADDRESSES: usize = 256;
 /// How often a warning tells of addresses with too many connections.
 const WARN_EVERY: Duration = Duration::from_mins(1);
 /// Connections for probes and metrics: in all, and of one address.
@@ -62,6 +66,9 @@ struct Limits {
     reading_per_address: PerKey<Block>,
     /// Addresses from which many people connect.
     proxies: Vec<PeerRange>,
+    /// Addresses from which JupyterHub or an administrator has called, and when they did that last. Limits by address do
+    /// not hold for them: JupyterHub asks for the labs of all users.
+    of_site: Mutex<HashMap<Block, Instant>>,
     /// The time of the last warning about an address.
     warned: Mutex<Option<Instant>>,
 }
@@ -94,6 +101,17 @@ pub(super) struct Visitor {
     /// Given back when the visitor becomes a caller whose connection stays open.
     visiting: Mutex<Option<OwnedSemaphorePermit>>,
     kept: Mutex<Vec<OwnedSemaphorePermit>>,
+}
+
+/// Whose credential a request has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Who<'a> {
+    /// A user, whose limits hold.
+    User(&'a Username),
+    /// JupyterHub or an administrator, who act for everybody.
+    Site,
+    /// A program of the service in a pod.
+    Pod,
 }
 
 /// What a connection is used for at the moment.
@@ -182,19 +200,35 @@ impl Limits {
             reading: Arc::new(Semaphore::new(reading)),
             reading_per_address: PerKey::new(reading_per_address),
             proxies,
+            of_site: Mutex::default(),
             warned: Mutex::default(),
         }
     }
 
-    /// The addresses that count as one with `peer`, or `None` for a proxy.
+    /// The addresses that count as one with `peer`; `None` where limits by address do not hold.
     fn block(&self, peer: IpAddr) -> Option<Block> {
         let is_proxy = self.proxies.iter().any(|range| range.contains(peer));
-        (!is_proxy).then(|| Block::from(peer))
+        Some(Block::from(peer)).filter(|block| !is_proxy && !self.is_of_site(*block))
+    }
+
+    fn is_of_site(&self, block: Block) -> bool {
+        lock(&self.of_site).get(&block).is_some_and(|last| last.elapsed() < OF_SITE)
+    }
+
+    /// Notes that JupyterHub or an administrator has called from an address.
+    fn note_site(&self, block: Block) {
+        let mut of_site = lock(&self.of_site);
+        if of_site.len() >= SITE_ADDRESSES {
+            of_site.retain(|_, last| last.elapsed() < OF_SITE);
+        }
+        if of_site.len() < SITE_ADDRESSES || of_site.contains_key(&block) {
+            of_site.insert(block, Instant::now());
+        }
     }
 
     /// Closes the connection of an address that has too many. Warns at times, because it may be an unknown ingress.
     fn refuse(&self, peer: IpAddr) -> Option<Admitted> {
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = lock(&self.warned);
         if warned.is_none_or(|last| last.elapsed() > WARN_EVERY) {
             *warned = Some(Instant::now());
             tracing::warn!(
@@ -227,20 +261,31 @@ impl From<IpAddr> for Block {
 }
 
 impl Visitor {
-    /// Notes that a request has a valid credential, and of which user, if the user's limits hold for it. `extensions` are
-    /// those of the request.
-    pub(super) fn authenticated(extensions: &Extensions, user: Option<&Username>) {
+    /// Notes that a request has a valid credential, and whose. `extensions` are those of the request.
+    pub(super) fn authenticated(extensions: &Extensions, who: Who<'_>) {
         if let Some(visitor) = extensions.get::<Arc<Self>>() {
-            visitor.becomes_caller(user);
+            visitor.becomes_caller(who);
         }
     }
 
-    /// The addresses with which the sender of a request shares limits; `None` for a proxy.
+    /// The addresses with which the sender of a request shares limits; `None` where limits by address do not hold.
     pub(super) fn share(extensions: &Extensions) -> Option<Block> {
-        extensions.get::<Arc<Self>>()?.block
+        extensions.get::<Arc<Self>>()?.limited_block()
     }
 
-    fn becomes_caller(&self, user: Option<&Username>) {
+    fn limited_block(&self) -> Option<Block> {
+        self.block.filter(|block| !self.limits.is_of_site(*block))
+    }
+
+    fn becomes_caller(&self, who: Who<'_>) {
+        let user = match who {
+            Who::User(user) => Some(user),
+            Who::Pod => None,
+            Who::Site => {
+                self.block.into_iter().for_each(|block| self.limits.note_site(block));
+                None
+            }
+        };
         if matches!(*self.phase.borrow(), Phase::Called { stays: true }) {
             return;
         }
@@ -256,7 +301,7 @@ impl Visitor {
 
     /// The permits for a connection that stays open; `None` if there are too many.
     fn place_of_caller(&self, user: Option<&Username>) -> Option<Vec<OwnedSemaphorePermit>> {
-        let of_user = match user.filter(|_| self.block.is_some()) {
+        let of_user = match user.filter(|_| self.limited_block().is_some()) {
             Some(user) => Some(self.limits.per_user.try_take(user)?),
             None => None,
         };
@@ -337,130 +382,4 @@ impl Visitor {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use futures::FutureExt as _;
-    use serde_json::json;
-
-    use super::*;
-
-    fn connections(http: serde_json::Value) -> Connections {
-        let http: HttpConfig = serde_json::from_value(http).unwrap();
-        Connections::to_api(&http, &[], None).unwrap()
-    }
-
-    fn address(last: u8) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))
-    }
-
-    /// Visitors from `peer`, as many as get in at once.
-    fn all_from(connections: &Connections, peer: IpAddr) -> Vec<Admitted> {
-        let admitted = || connections.admit(connections.place().now_or_never()??, peer);
-        std::iter::from_fn(admitted).collect()
-    }
-
-    #[test]
-    fn one_address_has_a_fifth_of_the_connections_and_a_proxy_all_that_are_for_visitors() {
-        let connections = connections(json!({ "max_connections": 100, "proxies": ["192.0.2.9"] }));
-        let from_one = all_from(&connections, address(1));
-        assert_eq!(from_one.len(), 20);
-        assert_eq!(all_from(&connections, address(2)).len(), 20);
-        drop(from_one);
-        assert_eq!(all_from(&connections, address(9)).len(), 50);
-    }
-
-    #[test]
-    fn a_network_of_ipv6_counts_as_one_address() {
-        let connections = connections(json!({ "max_connections": 100 }));
-        let held = all_from(&connections, "2001:db8::1".parse().unwrap());
-        assert_eq!(held.len(), 20);
-        assert!(all_from(&connections, "2001:db8::ffff:1".parse().unwrap()).is_empty());
-        assert_eq!(all_from(&connections, "2001:db8:0:1::1".parse().unwrap()).len(), 20);
-        assert!(Block::from(address(1)) == Block::from("::ffff:192.0.2.1".parse::<IpAddr>().unwrap()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_has_shown_a_credential_leaves_the_place_to_others() {
-        let connections = connections(json!({ "max_connections": 8 }));
-        let mut callers = Vec::new();
-        for last in 1..=6 {
-            let visitor = Visitor::of(&connections, address(last)).await;
-            visitor.request_begins();
-            visitor.becomes_caller(None);
-            assert!(visitor.answer_begins(), "it stays open");
-            callers.push(visitor);
-        }
-        assert!(timeout(Duration::from_hours(1), callers[0].time_is_over()).await.is_err());
-        let seventh = Visitor::of(&connections, address(7)).await;
-        seventh.becomes_caller(None);
-        assert!(!seventh.answer_begins(), "three quarters are for callers, and one is left for visitors");
-        assert!(
-            timeout(Duration::from_hours(1), seventh.time_is_over()).await.is_err(),
-            "but it is answered"
-        );
-        Visitor::of(&connections, address(8)).await;
-        callers.pop();
-        seventh.becomes_caller(None);
-        assert!(seventh.answer_begins());
-    }
-
-    #[tokio::test]
-    async fn one_user_keeps_so_many_connections_open_unless_they_are_a_proxy_s() {
-        let connections =
-            connections(json!({ "max_connections_per_address": 1000, "proxies": ["192.0.2.9"] }));
-        let kept = async |last: u8, name: &str| {
-            let user = Username::parse(name).unwrap();
-            let mut open = Vec::new();
-            for _ in 0..100 {
-                let visitor = Visitor::of(&connections, address(last)).await;
-                visitor.becomes_caller(Some(&user));
-                open.push(visitor);
-            }
-            open.iter().filter(|visitor| visitor.answer_begins()).count()
-        };
-        let (ada, grace, proxy) = tokio::join!(kept(1, "ada"), kept(1, "grace"), kept(9, "ada"));
-        assert_eq!((ada, grace, proxy), (64, 64, 100));
-    }
-
-    /// Columns: the connections, after how long the head is complete, after how long more the answer begins, and how long
-    /// the connection lives.
-    #[tokio::test(start_paused = true)]
-    async fn a_visitor_has_little_time_and_less_while_others_wait() {
-        for (max_connections, head, answer, lives) in [
-            (16, None, None, 10),
-            (2, None, None, 1),
-            (16, Some(9), None, 9 + 30),
-            (16, Some(9), Some(29), 9 + 29 + 10),
-            (2, Some(0), None, 30),
-            (2, Some(0), Some(29), 29 + 1),
-        ] {
-            let connections = connections(json!({ "max_connections": max_connections }));
-            let visitor = Visitor::of(&connections, address(1)).await;
-            let began = Instant::now();
-            let uses = async {
-                let Some(head) = head else { return };
-                tokio::time::sleep(Duration::from_secs(head)).await;
-                visitor.request_begins();
-                let Some(answer) = answer else { return };
-                tokio::time::sleep(Duration::from_secs(answer)).await;
-                assert!(!visitor.answer_begins(), "it is closed after the answer");
-            };
-            tokio::join!(uses, visitor.time_is_over());
-            let expected = Duration::from_secs(lives);
-            assert_eq!(began.elapsed(), expected, "{max_connections} {head:?} {answer:?}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_waits_for_a_turn_gets_it_when_another_one_ends() {
-        let connections = connections(json!({ "max_connections": 8, "max_connections_per_address": 8 }));
-        let first = Visitor::of(&connections, address(1)).await;
-        let next = Visitor::of(&connections, address(1));
-        let mut next = std::pin::pin!(next);
-        assert!(next.as_mut().now_or_never().is_none(), "one of four places is for one address");
-        Visitor::of(&connections, address(2)).await;
-        drop(first);
-        next.await;
-    }
-}
+mod tests;
