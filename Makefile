@@ -13,7 +13,7 @@ NEXTEST = $(shell $(PYTHON) tests/suites/prepare.py nextest | tail -n 1)
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME POLICY
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve cluster test check build format rules lint units black-box sdk-python e2e hub5 chart image node languages profiles signatures soak policy-soak environments workloads fuzz mutants control-plane bench scale environment fmt clean
+.PHONY: help run serve cluster test check build format rules lint clippy documentation units black-box sdk-python e2e hub5 chart image node languages profiles signatures soak policy-soak environments workloads fuzz mutants control-plane bench scale environment fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -148,8 +148,12 @@ format: ## formats, and lints of Python
 	$(VENV)/ruff check sdk/python sdk/python-policy plugins/python deploy tests
 	$(VENV)/ruff format --check sdk/python sdk/python-policy plugins/python deploy tests
 
-lint: ## lints and documentation of Rust; warnings are errors
+lint: clippy documentation ## `clippy` and `documentation`
+
+clippy: ## lints of Rust; warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets --features wasmspawner-fuzz/engine -- -D warnings
+
+documentation: ## lints of the service without its one-machine cluster, and the documentation of Rust
 	$(CARGO) clippy --locked -p wasmspawner --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps
 
