@@ -203,8 +203,7 @@ impl Creator {
 /// The objects of a new lab, as the API server returned them.
 #[derive(Debug)]
 pub struct CreatedLab {
-    /// The namespace. If the operator names it and it existed already, this is the object as it was requested. `None` if it
-    /// was not the service's to create.
+    /// The namespace. `None` if it was not the service's to create.
     pub namespace: Option<Namespace>,
     /// The pod.
     pub pod: Pod,
@@ -250,7 +249,10 @@ impl Creation<'_> {
     ) -> Result<DynamicObject, KubernetesError> {
         let Some(retained) = retained else { return Err(self.taken()) };
         if retained.is_named_by_operator(self.name()) {
-            return Ok(self.create().await?.unwrap_or_else(|| self.object.clone()));
+            let namespace = self.find_or_create().await?;
+            // Labs stay there when the configuration names another one.
+            retained.remember(self.name(), &namespace).await?;
+            return Ok(namespace);
         }
         let mut turn = retained.turn(self.name()).await?;
         let may_keep = |turn: &Turn<'_>, found: &DynamicObject| {
@@ -270,6 +272,18 @@ impl Creation<'_> {
         let namespace = marked.create_or(|found| may_keep(&turn, found)).await?;
         turn.done(&namespace).await?;
         Ok(namespace)
+    }
+
+    /// The object, whoever has made it.
+    async fn find_or_create(&self) -> Result<DynamicObject, KubernetesError> {
+        loop {
+            if let Some(found) = self.read().await? {
+                return Ok(found);
+            }
+            if let Some(created) = self.create().await? {
+                return Ok(created);
+            }
+        }
     }
 
     /// The object, if it may be kept; `None` once it is gone.

@@ -58,6 +58,18 @@ impl RetainedNamespaces {
         self.0.named.iter().any(|pattern| pattern.matches(name))
     }
 
+    /// Records a namespace that labs are in.
+    pub(super) async fn remember(
+        &self,
+        name: &str,
+        namespace: &DynamicObject,
+    ) -> Result<(), KubernetesError> {
+        let Some(uid) = namespace.metadata.uid.clone() else { return Ok(()) };
+        let made = Made::Done(uid);
+        let known = self.0.known().await?.lock().await.get(name) == Some(&made);
+        if known { Ok(()) } else { self.0.record(name, &made).await }
+    }
+
     /// Reads the records. A namespace that was being made when the service ended is the service's if it has the mark now;
     /// later on, others could have read the mark there.
     pub(super) async fn load(&self, namespaces: &Api<Namespace>) -> Result<(), KubernetesError> {
