@@ -19,6 +19,7 @@ async fn service(max_connections: usize) -> (Service, reqwest::Certificate) {
         .reconfigure(|config| {
             config["http"]["tls"] = json!({ "cert": cert, "key": key });
             config["http"]["max_connections"] = json!(max_connections);
+            config["http"]["proxies"] = json!(["127.0.0.0/8"]);
         })
         .unwrap();
     service.run().await.unwrap();

@@ -96,11 +96,12 @@ pub(super) struct Visitor {
     phase: watch::Sender<Phase>,
     /// `None` for a proxy.
     block: Option<Block>,
+    /// Given back first at the end, so that the next connection finds the address's place free.
+    kept: Mutex<Vec<OwnedSemaphorePermit>>,
     /// Given back when the answer begins, or the visitor becomes a caller.
     reading: Mutex<Vec<OwnedSemaphorePermit>>,
     /// Given back when the visitor becomes a caller whose connection stays open.
     visiting: Mutex<Option<OwnedSemaphorePermit>>,
-    kept: Mutex<Vec<OwnedSemaphorePermit>>,
 }
 
 /// Whose credential a request has.
