@@ -20,10 +20,10 @@ impl LabNamespaces {
         names: &NameTemplates,
         kubernetes: &KubernetesConfig,
     ) -> Result<Self, InvalidSetting> {
-        let of_all = names.constant_namespace().map(NamespacePattern::from);
+        let constant = names.constant_namespace();
+        let of_all = constant.clone().map(NamespacePattern::from);
         let of_labs: Vec<_> = kubernetes.existing_namespaces.iter().cloned().chain(of_all).collect();
         let problem = |message: String| Err(InvalidSetting::new("names.namespace", message));
-        let constant = names.constant_namespace();
         if constant.as_ref() == Some(&kubernetes.namespace) {
             return problem(format!(
                 "{written:?} is the service's own namespace (kubernetes.namespace), which holds its records and the \

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::{LabMark, Workload, WorkloadKind};
 use crate::lab::JobId;
@@ -30,9 +30,12 @@ pub type Revisions = BTreeMap<String, String>;
 
 /// The uid of the object's controller, if that is of this kind.
 pub fn controller_uid(metadata: &ObjectMeta, kind: &str) -> Option<String> {
-    let owners = metadata.owner_references.iter().flatten();
-    let mut controllers = owners.filter(|owner| owner.controller == Some(true) && owner.kind == kind);
-    controllers.next().map(|owner| owner.uid.clone())
+    controller(metadata).filter(|owner| owner.kind == kind).map(|owner| owner.uid.clone())
+}
+
+/// The object's controller, of which Kubernetes allows one.
+fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 impl LabPod {
@@ -70,9 +73,7 @@ impl LabPod {
                 };
             }
         }
-        let owners = pod.metadata.owner_references.iter().flatten();
-        let controller = owners.into_iter().find(|owner| owner.controller == Some(true));
-        let controller = controller.map(|owner| (owner.kind.clone(), owner.uid.clone()));
+        let controller = controller(&pod.metadata).map(|owner| (owner.kind.clone(), owner.uid.clone()));
         let mut pod = ObservedPod::from(&seen);
         pod.operation = operation;
         Self { mark, pod, is_ready, controller }
