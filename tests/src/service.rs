@@ -40,6 +40,8 @@ pub struct Service {
 pub struct Usage {
     /// CPU time, in user and system mode.
     pub cpu: Duration,
+    /// Resident memory now, in KiB.
+    pub resident_kib: i64,
     /// Largest resident memory so far, in KiB.
     pub peak_kib: i64,
 }
@@ -157,10 +159,17 @@ impl Service {
         let ticks =
             |field: usize| -> anyhow::Result<u64> { Ok(fields.get(field).context("no field")?.parse()?) };
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+        let kib = |key: &str| -> anyhow::Result<i64> {
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix(key))
+                .with_context(|| format!("no {key}"))?;
+            Ok(line.trim().trim_end_matches(" kB").parse()?)
+        };
         Ok(Usage {
             cpu: Duration::from_millis(10 * (ticks(11)? + ticks(12)?)),
-            peak_kib: peak.trim().trim_end_matches(" kB").parse()?,
+            resident_kib: kib("VmRSS:")?,
+            peak_kib: kib("VmHWM:")?,
         })
     }
 

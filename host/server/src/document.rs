@@ -85,7 +85,7 @@ impl DocumentRequest<'_> {
         }
         let bytes = outgoing::body(answer, self.limit).await.map_err(|error| match error {
             BodyError::Broken(error) => unavailable(error),
-            BodyError::TooLarge { .. } | BodyError::Malformed(_) => DocumentError::TooLarge(self.limit),
+            BodyError::TooLarge { limit, .. } => DocumentError::TooLarge(limit),
         })?;
         let text = String::from_utf8(bytes.into()).map_err(|_| DocumentError::NotText)?;
         Ok(Document { text, media_type })

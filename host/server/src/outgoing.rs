@@ -1,6 +1,7 @@
 //! The HTTP client for other services: identity providers, JupyterHub, registries, collectors.
 //!
-//! Nothing else reads the body of an answer: whoever is asked may be compromised, and answer without end.
+//! Nothing else in the service reads the body of an answer: whoever is asked may be compromised, and answer without end. The
+//! commands read answers of the service itself.
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub(crate) fn builder(plain: bool, timeout: Duration) -> ClientBuilder {
     if plain { builder.tls_certs_only([]) } else { builder }
 }
 
-/// Why an answer cannot be used.
+/// Why the body of an answer cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     /// It is larger than it may be.
@@ -38,6 +39,14 @@ pub(crate) enum BodyError {
     /// It does not end as it should.
     #[error("the answer is not complete")]
     Broken(#[from] reqwest::Error),
+}
+
+/// Why the JSON in an answer cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JsonError {
+    /// The body cannot be read.
+    #[error(transparent)]
+    Body(#[from] BodyError),
     /// It is no JSON, or another document.
     #[error("the answer is malformed: {0}")]
     Malformed(#[from] serde_json::Error),
@@ -60,7 +69,7 @@ pub(crate) async fn body(mut answer: Response, limit: usize) -> Result<Bytes, Bo
 }
 
 /// The JSON in an answer of at most `limit` bytes.
-pub(crate) async fn json<T: DeserializeOwned>(answer: Response, limit: usize) -> Result<T, BodyError> {
+pub(crate) async fn json<T: DeserializeOwned>(answer: Response, limit: usize) -> Result<T, JsonError> {
     Ok(serde_json::from_slice(&body(answer, limit).await?)?)
 }
 

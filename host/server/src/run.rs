@@ -128,7 +128,7 @@ pub async fn run(
         config: reload.clone(),
         prepulls,
         metrics: metrics.clone(),
-        description: Description::of(&prefix).context("cannot describe the API")?,
+        description: Description::for_prefix(&prefix).context("cannot describe the API")?,
         prefix,
         shutdown: stop.clone(),
     };

@@ -101,7 +101,7 @@ impl Extra {
                 }
             }
             (Effect::Value(Some(name)), Some(value)) => {
-                env::set(env, EnvVar::literal(name, text_of(value)));
+                env::set(env, EnvVar::literal(name, value.to_string()));
             }
             _ => {}
         }
@@ -124,14 +124,5 @@ fn number(entry: &mut Section<'_>) -> NumberInput {
         minimum: entry.optional("minimum"),
         maximum: entry.optional("maximum"),
         step: entry.optional("step"),
-    }
-}
-
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::Boolean(value) => value.to_string(),
-        Value::Integer(value) => value.to_string(),
-        Value::Number(value) => value.to_string(),
-        Value::Text(value) => value.clone(),
     }
 }

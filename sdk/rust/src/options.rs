@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::bindings::types::{Error, OptionEntry, Value};
 
@@ -64,6 +65,18 @@ impl From<Vec<OptionEntry>> for Options {
 impl From<Options> for Vec<OptionEntry> {
     fn from(options: Options) -> Self {
         options.0.into_iter().map(|(name, value)| OptionEntry { name, value }).collect()
+    }
+}
+
+/// The value as its user would type it: a text without quotes, `true` or `false`, or a number.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Boolean(value) => value.fmt(f),
+            Self::Integer(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
     }
 }
 

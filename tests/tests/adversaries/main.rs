@@ -6,14 +6,29 @@ mod stranger;
 mod tenant;
 mod user;
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 use wasmspawner_tests::service::Service;
 
 /// The service under test.
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
+/// How long a legitimate request may wait while the service is under attack. It is far below the times after which
+/// connections of strangers end, and above what a busy machine needs.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// A connection from one of this machine's addresses, which count as different clients.
+async fn connect(from: Ipv4Addr, to: SocketAddr) -> Option<TcpStream> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    timeout(PATIENCE, socket.connect(to)).await.ok()?.ok()
+}
+
 /// Resident memory of the service in MiB.
-fn resident(service: &Service) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", service.pid().unwrap())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+fn resident(service: &Service) -> i64 {
+    service.usage().unwrap().resident_kib / 1024
 }

@@ -7,27 +7,16 @@ use futures::future::join_all;
 use futures::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::service::Service;
 
-use crate::{BINARY, resident};
-
-/// How long a legitimate request may wait while the service is under attack. It is far below the times after which
-/// connections of strangers end, and above what a busy machine needs.
-const PATIENCE: Duration = Duration::from_secs(8);
+use crate::{BINARY, PATIENCE, connect, resident};
 
 /// One of the addresses of this machine, which count as different clients.
 fn address(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1, last)
-}
-
-async fn connect(from: Ipv4Addr, to: SocketAddr) -> Option<TcpStream> {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_reuseaddr(true).unwrap();
-    socket.bind((from, 0).into()).unwrap();
-    timeout(PATIENCE, socket.connect(to)).await.ok()?.ok()
 }
 
 /// Connections that each have sent `bytes`. Those that the service has closed are among them.
@@ -70,7 +59,7 @@ async fn unfinished_heads_fill_no_memory_and_keep_nobody_out() {
         assert!(!connections.is_empty());
         is_served(&service.admin().unwrap()).await;
         is_alive(&service).await;
-        let grown = resident(&service).saturating_sub(before);
+        let grown = resident(&service) - before;
         assert!(grown < 100, "{grown} MiB more");
     }
 }
@@ -118,7 +107,7 @@ async fn answers_that_nobody_reads_fill_no_memory_and_keep_nobody_out() {
     assert!(!connections.is_empty());
     is_served(&admin).await;
     is_served(&service.admin().unwrap()).await;
-    let grown = resident(&service).saturating_sub(before);
+    let grown = resident(&service) - before;
     assert!(grown < 100, "{grown} MiB more");
 }
 

@@ -1,6 +1,7 @@
 //! Somebody who may create namespaces, and objects in their own.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::service::Service;
@@ -16,6 +17,11 @@ fn retaining(config: &mut Value) {
 async fn make(namespaces: &Api<Namespace>, metadata: Value) -> Namespace {
     let namespace = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
     namespaces.create(&PostParams::default(), &namespace).await.unwrap()
+}
+
+/// Makes a namespace with all that can be seen of one that the service has made.
+async fn copy(namespaces: &Api<Namespace>, name: &str, of: &ObjectMeta) {
+    make(namespaces, json!({ "name": name, "labels": of.labels, "annotations": of.annotations })).await;
 }
 
 async fn remove(namespaces: &Api<Namespace>, name: &str) {
@@ -45,15 +51,10 @@ async fn a_namespace_that_somebody_made_first_receives_nothing() {
     make(&namespaces, json!({ "name": "nublado-ada" })).await;
     is_refused(&service, "ada").await;
 
-    // With all that can be seen of a namespace that the service has made.
     let grace = service.user("grace").unwrap();
     assert_eq!(grace.spawn_to_end("grace").await.unwrap().last().unwrap().kind, "complete");
     let made = namespaces.get("nublado-grace").await.unwrap().metadata;
-    make(
-        &namespaces,
-        json!({ "name": "nublado-eve", "labels": made.labels, "annotations": made.annotations }),
-    )
-    .await;
+    copy(&namespaces, "nublado-eve", &made).await;
     is_refused(&service, "eve").await;
 }
 
@@ -71,8 +72,7 @@ async fn a_namespace_that_was_made_again_by_somebody_receives_nothing() {
         let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
         let made = namespaces.get("nublado-ada").await.unwrap().metadata;
         remove(&namespaces, "nublado-ada").await;
-        let copy = json!({ "name": "nublado-ada", "labels": made.labels, "annotations": made.annotations });
-        make(&namespaces, copy).await;
+        copy(&namespaces, "nublado-ada", &made).await;
         is_refused(&service, "ada").await;
         remove(&namespaces, "nublado-ada").await;
         let events = ada.spawn_to_end("ada").await.unwrap();
@@ -131,11 +131,7 @@ async fn a_namespace_is_the_service_s_also_when_it_ended_before_it_knew_the_uid(
     let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
     let made = namespaces.get("nublado-ada").await.unwrap().metadata;
     remove(&namespaces, "nublado-ada").await;
-    make(
-        &namespaces,
-        json!({ "name": "nublado-ada", "labels": made.labels, "annotations": made.annotations }),
-    )
-    .await;
+    copy(&namespaces, "nublado-ada", &made).await;
     is_refused(&service, "ada").await;
 }
 

@@ -1,19 +1,17 @@
 //! A user of JupyterHub, with a token of their own.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpSocket;
 use tokio::time::timeout;
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_some;
 
-use crate::{BINARY, resident};
+use crate::{BINARY, PATIENCE, connect, resident};
 
 /// Connections that a user has opened with a good token, and that stay open, leave room for others.
 #[tokio::test]
@@ -28,19 +26,14 @@ async fn one_user_does_not_hold_all_connections() {
     let mut open = Vec::new();
     for number in 0..300_u16 {
         let from = Ipv4Addr::new(127, 0, 3, u8::try_from(number % 10).unwrap());
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.bind((from, 0).into()).unwrap();
-        let Ok(Ok(mut connection)) = timeout(Duration::from_secs(8), socket.connect(service.api())).await
-        else {
-            continue;
-        };
+        let Some(mut connection) = connect(from, service.api()).await else { continue };
         let _ = connection.write_all(request.as_bytes()).await;
         let mut some = [0; 4096];
-        let _ = timeout(Duration::from_secs(8), connection.read(&mut some)).await.unwrap();
+        let _ = timeout(PATIENCE, connection.read(&mut some)).await.unwrap();
         open.push(connection);
     }
     let grace = service.user("grace").unwrap();
-    let answer = timeout(Duration::from_secs(8), grace.lab("grace")).await.unwrap().unwrap();
+    let answer = timeout(PATIENCE, grace.lab("grace")).await.unwrap().unwrap();
     assert_eq!(answer.status, 404, "{answer:?}");
 }
 
@@ -87,7 +80,7 @@ async fn labs_that_fail_fill_no_memory() {
     assert!(labs.len() == 3 && labs.iter().all(|lab| lab["status"] == "failed"), "{labs:?}");
     let newest = ada.lab("ada/servers/x139").await.unwrap().json().unwrap();
     assert_eq!((&newest["env"], &newest["options"]), (&json!({}), &json!({})), "{newest:#}");
-    let grown = resident(&service).saturating_sub(before);
+    let grown = resident(&service) - before;
     // The one-machine cluster is a part of the process, and keeps the records of a while: 31 MiB for a hundred. All that
     // was asked for and decided would be 120 MiB.
     assert!(grown < 60, "{grown} MiB more, for {} failed labs", labs.len());

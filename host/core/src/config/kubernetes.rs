@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::InvalidSetting;
+use crate::glob::Glob;
 use crate::names::{LabelValue, NamespaceName};
 
 /// The connection to the cluster, and the service's namespace in it.
@@ -55,18 +56,14 @@ pub enum NamespaceReclaim {
 
 /// The name of a namespace, or a prefix of names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 #[schemars(with = "String")]
-pub struct NamespacePattern {
-    /// The name without `*`.
-    begin: String,
-    is_prefix: bool,
-}
+pub struct NamespacePattern(Glob);
 
 impl NamespacePattern {
     /// True for a namespace of this name.
     pub fn matches(&self, name: &str) -> bool {
-        if self.is_prefix { name.starts_with(&self.begin) } else { name == self.begin }
+        self.0.matches(name)
     }
 }
 
@@ -74,12 +71,12 @@ impl TryFrom<String> for NamespacePattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let (begin, is_prefix) = text.strip_suffix('*').map_or((text.as_str(), false), |begin| (begin, true));
+        let begin = text.strip_suffix('*').unwrap_or(&text);
         let is_name = !begin.is_empty()
             && begin.len() <= 63
             && begin.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
         if is_name {
-            return Ok(Self { begin: begin.to_owned(), is_prefix });
+            return Ok(Self(Glob::from(text.as_str())));
         }
         Err(format!(
             "{text:?} is neither the name of a namespace nor a prefix of names: write labs or labs-*"
@@ -89,13 +86,7 @@ impl TryFrom<String> for NamespacePattern {
 
 impl From<NamespaceName> for NamespacePattern {
     fn from(name: NamespaceName) -> Self {
-        Self { begin: name.to_string(), is_prefix: false }
-    }
-}
-
-impl From<NamespacePattern> for String {
-    fn from(pattern: NamespacePattern) -> Self {
-        format!("{}{}", pattern.begin, if pattern.is_prefix { "*" } else { "" })
+        Self(Glob::from(name.as_str()))
     }
 }
 

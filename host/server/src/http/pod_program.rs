@@ -6,8 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{BoxStream, unfold};
 use futures::{Stream, StreamExt as _};
-use http::StatusCode;
-use http::request::Parts;
+use http::{Extensions, HeaderMap, StatusCode};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::spawn_key::SpawnKey;
@@ -22,10 +21,15 @@ const KEEP_ALIVE: &[u8] = b": still there\n\n";
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Refuses everybody but the program in the pod of this child. Whether there is such a child is not told.
-pub(super) fn check(labs: &Labs, key: &SpawnKey, request: &Parts) -> Result<(), Problem> {
-    let token = bearer::token(&request.headers).map_err(Problem::from)?;
+pub(super) fn check(
+    labs: &Labs,
+    key: &SpawnKey,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> Result<(), Problem> {
+    let token = bearer::token(headers).map_err(Problem::from)?;
     if labs.is_token_of(key, &token) {
-        Visitor::authenticated(&request.extensions, Who::Pod);
+        Visitor::authenticated(extensions, Who::Pod);
         return Ok(());
     }
     let msg = format!("this is not the token of the program in the {}'s pod", key.kind().noun());

@@ -21,7 +21,7 @@ use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes}
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
-use crate::outgoing::{self, BodyError};
+use crate::outgoing::{self, BodyError, JsonError};
 use crate::secret_file::exposed_mode;
 use crate::telemetry::trace;
 
@@ -45,7 +45,7 @@ pub struct HubApi {
     client: Client,
     config: Hub,
     /// When the Hub said whether the token may read `auth_state`, and what it said.
-    known_scopes: Mutex<Option<(Instant, bool)>>,
+    last_scopes: Mutex<Option<(Instant, bool)>>,
     /// Held by who asks that.
     asking_scopes: tokio::sync::Mutex<()>,
 }
@@ -64,7 +64,7 @@ impl HubApi {
         Ok(Self {
             client,
             config,
-            known_scopes: Mutex::default(),
+            last_scopes: Mutex::default(),
             asking_scopes: tokio::sync::Mutex::default(),
         })
     }
@@ -95,19 +95,18 @@ impl HubApi {
     /// True if the Hub may say more about a user to this service than to the user's own token. That is also so while it is
     /// not known.
     pub(crate) async fn knows_more_of_users(&self) -> bool {
+        let last = self.known_scopes();
+        let is_fresh = |(asked, _): &(Instant, bool)| asked.elapsed() < SCOPES_FOR;
+        if let Some((_, reads)) = last.filter(is_fresh) {
+            return reads;
+        }
         // One asks; others use the last answer meanwhile, or wait for the first one.
-        let last = *self.known_scopes.lock().unwrap_or_else(PoisonError::into_inner);
-        let asking = match last {
-            Some((asked, reads)) if asked.elapsed() < SCOPES_FOR => return reads,
-            Some((_, reads)) => match self.asking_scopes.try_lock() {
-                Ok(asking) => asking,
-                Err(_) => return reads,
-            },
-            None => self.asking_scopes.lock().await,
+        let _asking = match (self.asking_scopes.try_lock(), last) {
+            (Ok(asking), _) => asking,
+            (Err(_), Some((_, reads))) => return reads,
+            (Err(_), None) => self.asking_scopes.lock().await,
         };
-        if let (None, Some((_, reads))) =
-            (last, *self.known_scopes.lock().unwrap_or_else(PoisonError::into_inner))
-        {
+        if let Some((_, reads)) = self.known_scopes().filter(is_fresh) {
             return reads;
         }
         let asked = async { self.get::<TokenOwner>("/user", &self.token().await?).await };
@@ -118,9 +117,12 @@ impl HubApi {
                 true
             }
         };
-        *self.known_scopes.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), reads));
-        drop(asking);
+        *self.last_scopes.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), reads));
         reads
+    }
+
+    fn known_scopes(&self) -> Option<(Instant, bool)> {
+        *self.last_scopes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the Hub says about a user. `None` when it does not know the user, or the service may not read about users.
@@ -155,8 +157,8 @@ impl HubApi {
         let response = traced(route, request).await.map_err(|error| self.unreachable(innermost(&error)))?;
         match response.status() {
             StatusCode::OK => outgoing::json(response, ANSWER_BYTES).await.map_err(|error| match error {
-                BodyError::Broken(error) => self.unreachable(innermost(&error)),
-                BodyError::TooLarge { .. } | BodyError::Malformed(_) => {
+                JsonError::Body(BodyError::Broken(error)) => self.unreachable(innermost(&error)),
+                JsonError::Body(BodyError::TooLarge { .. }) | JsonError::Malformed(_) => {
                     HubError::Malformed { problem: error.to_string() }
                 }
             }),

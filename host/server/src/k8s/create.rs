@@ -63,9 +63,9 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<CreatedLab, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        let namespace = self.create_most(objects, spawn_uid, &retry_policy).await?;
+        let (namespace, inside) = self.create_most(objects, spawn_uid, &retry_policy).await?;
         self.check_claims_of_the_site(objects, &retry_policy).await?;
-        let (pod, inside) = (LabObject::from(objects.last().clone()), self.inside(namespace.as_ref()));
+        let pod = LabObject::from(objects.last().clone());
         let pod = self.create_object(&pod, spawn_uid, &retry_policy, inside.as_ref()).await?;
         if let Some(quota) = &objects.resource_quota {
             QuotaCount::of(quota, &self.client, &retry_policy).includes_pod().await?;
@@ -91,7 +91,7 @@ impl Creator {
         objects: &LabObjects,
         spawn_uid: &str,
         retry_policy: &RetryPolicy,
-    ) -> Result<Option<Namespace>, KubernetesError> {
+    ) -> Result<(Option<Namespace>, Option<Inside>), KubernetesError> {
         let namespace = match objects.first() {
             Some(namespace) => {
                 Some(parse(self.create_object(namespace, spawn_uid, retry_policy, None).await?)?)
@@ -112,7 +112,7 @@ impl Creator {
             );
             created.await.into_iter().collect::<Result<Vec<_>, _>>()?;
         }
-        Ok(namespace)
+        Ok((namespace, inside))
     }
 
     /// Creates one more pod of a spawn whose other objects exist.
@@ -137,7 +137,7 @@ impl Creator {
     /// Reads which namespaces are the service's.
     pub async fn load(&self) -> Result<(), KubernetesError> {
         match &self.retained {
-            Some(retained) => retained.load(&Api::all(self.client.clone())).await,
+            Some(retained) => retained.load(&Api::all(self.client.clone()), self.request_timeout).await,
             None => Ok(()),
         }
     }
@@ -259,7 +259,7 @@ impl Creation<'_> {
             if !turn.has_made(found) {
                 return Err(KubernetesError::ForeignNamespace { name: self.name().to_owned() });
             }
-            // What is put into a namespace that is being deleted could end in another one of the same name.
+            // Objects for a namespace that is being deleted could end in another one of the same name.
             Ok(found.metadata.deletion_timestamp.is_none())
         };
         if matches!(turn.made, Made::Done(_)) {

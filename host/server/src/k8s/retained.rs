@@ -1,5 +1,5 @@
-//! Which namespaces that stay are the service's. Anybody who may create namespaces could make one of the right name first,
-//! and would receive what is put into it: tokens of users and secrets of the site.
+//! The namespaces that stay and are the service's. Anybody who may create namespaces could make one of the right name first,
+//! and would receive all that is put into it: tokens of users and secrets of the site.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct RetainedNamespaces(Arc<Inner>);
 
 struct Inner {
     records: ConfigMapRecords,
-    /// What the records say.
+    /// The content of the records.
     known: OnceCell<Mutex<BTreeMap<String, Made>>>,
     /// One at a time asks for a namespace.
     turns: PerKey<String>,
@@ -33,9 +33,9 @@ struct Inner {
 /// How far the making of a namespace has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Made {
-    /// It is being made, and has this annotation then.
+    /// The namespace is being made, with this value of the annotation.
     Begun(String),
-    /// It has this uid.
+    /// The namespace has this uid.
     Done(String),
 }
 
@@ -64,15 +64,16 @@ impl RetainedNamespaces {
         name: &str,
         namespace: &DynamicObject,
     ) -> Result<(), KubernetesError> {
-        let Some(uid) = namespace.metadata.uid.clone() else { return Ok(()) };
-        let made = Made::Done(uid);
-        let known = self.0.known().await?.lock().await.get(name) == Some(&made);
-        if known { Ok(()) } else { self.0.record(name, &made).await }
+        self.0.done(name, namespace).await
     }
 
     /// Reads the records. A namespace that was being made when the service ended is the service's if it has the mark now;
     /// later on, others could have read the mark there.
-    pub(super) async fn load(&self, namespaces: &Api<Namespace>) -> Result<(), KubernetesError> {
+    pub(super) async fn load(
+        &self,
+        namespaces: &Api<Namespace>,
+        request_timeout: Duration,
+    ) -> Result<(), KubernetesError> {
         let begun: Vec<(String, Made)> = {
             let known = self.0.known().await?.lock().await;
             known
@@ -82,7 +83,7 @@ impl RetainedNamespaces {
                 .collect()
         };
         for (name, made) in begun {
-            let policy = RetryPolicy::for_a_minute(Duration::from_secs(10));
+            let policy = RetryPolicy::for_a_minute(request_timeout);
             let read = || namespaces.get_metadata_opt(&name);
             let found = retrying(&policy, &format!("read Namespace {name}"), read).await?;
             match found.map(|found| found.metadata).filter(|found| made.is(found)) {
@@ -97,13 +98,11 @@ impl RetainedNamespaces {
     pub(super) async fn turn(&self, name: &str) -> Result<Turn<'_>, KubernetesError> {
         let permit = self.0.turns.take(&name.to_owned()).await;
         let known = self.0.known().await?.lock().await.get(name).cloned();
-        let is_known = known.is_some();
-        let made = known.unwrap_or_else(Made::begun);
-        let mut turn = Turn { namespaces: &self.0, name: name.to_owned(), made, _permit: permit };
-        if !is_known {
-            turn.begin().await?;
-        }
-        Ok(turn)
+        let made = match known {
+            Some(made) => made,
+            None => self.0.begin(name).await?,
+        };
+        Ok(Turn { namespaces: &self.0, name: name.to_owned(), made, _permit: permit })
     }
 }
 
@@ -123,6 +122,21 @@ impl Inner {
         Ok(())
     }
 
+    /// Records that the namespace is being made, before it is: so it is known as the service's if the service ends in between.
+    async fn begin(&self, name: &str) -> Result<Made, KubernetesError> {
+        let begun = Made::Begun(Uuid::new_v4().to_string());
+        self.record(name, &begun).await?;
+        Ok(begun)
+    }
+
+    /// Records the uid of a namespace.
+    async fn done(&self, name: &str, namespace: &DynamicObject) -> Result<(), KubernetesError> {
+        let Some(uid) = namespace.metadata.uid.clone() else { return Ok(()) };
+        let made = Made::Done(uid);
+        let is_known = self.known().await?.lock().await.get(name) == Some(&made);
+        if is_known { Ok(()) } else { self.record(name, &made).await }
+    }
+
     async fn forget(&self, name: &str) -> Result<(), KubernetesError> {
         self.records.remove(name).await?;
         self.known().await?.lock().await.remove(name);
@@ -131,10 +145,10 @@ impl Inner {
 }
 
 impl Turn<'_> {
-    /// Records that the namespace is being made, before it is: so it is known as the service's if the service ends in between.
+    /// Records that the namespace is about to be made again.
     pub(super) async fn begin(&mut self) -> Result<(), KubernetesError> {
-        self.made = Made::begun();
-        self.namespaces.record(&self.name, &self.made).await
+        self.made = self.namespaces.begin(&self.name).await?;
+        Ok(())
     }
 
     /// The namespace to create, which can be told from one that somebody else has made.
@@ -153,16 +167,11 @@ impl Turn<'_> {
 
     /// Records the uid of a namespace that the service has made.
     pub(super) async fn done(&self, namespace: &DynamicObject) -> Result<(), KubernetesError> {
-        let made = Made::Done(namespace.metadata.uid.clone().unwrap_or_default());
-        if made == self.made { Ok(()) } else { self.namespaces.record(&self.name, &made).await }
+        self.namespaces.done(&self.name, namespace).await
     }
 }
 
 impl Made {
-    fn begun() -> Self {
-        Self::Begun(Uuid::new_v4().to_string())
-    }
-
     /// True for the metadata of the namespace that was made.
     fn is(&self, found: &ObjectMeta) -> bool {
         match self {

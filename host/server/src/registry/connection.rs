@@ -275,6 +275,5 @@ pub(super) async fn limited(answer: Response, limit: u64) -> Result<Bytes, Regis
     outgoing::body(answer, bytes).await.map_err(|error| match error {
         BodyError::TooLarge { size, .. } => RegistryError::TooLarge { size, limit },
         BodyError::Broken(error) => error.into(),
-        BodyError::Malformed(error) => RegistryError::unusable(error.to_string()),
     })
 }

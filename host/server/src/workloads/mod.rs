@@ -39,7 +39,7 @@ struct Index {
     /// The labs in each pod, by its namespace and name.
     pods: HashMap<(String, String), Vec<Arc<LabPod>>>,
     /// The revisions with labs. One that is deleted stays as long as its pods.
-    revisions: Revisions,
+    revisions: Arc<Revisions>,
     events: HashMap<String, VecDeque<Arc<Event>>>,
 }
 
@@ -104,8 +104,8 @@ impl Workloads {
     }
 
     /// The revisions of workloads that have labs.
-    pub fn revisions(&self) -> Revisions {
-        self.read().revisions.clone()
+    pub fn revisions(&self) -> Arc<Revisions> {
+        Arc::clone(&self.read().revisions)
     }
 
     /// The events about this lab's containers in this pod, and about the pod as a whole.
@@ -182,7 +182,7 @@ impl Index {
     fn forget_revisions(&mut self, mut is_gone: impl FnMut(&str) -> bool) {
         let Self { revisions, pods, .. } = self;
         let has_pods = |uid: &str| pods.values().flatten().any(|pod| pod.is_controlled_by(uid));
-        revisions.retain(|uid, _| !is_gone(uid) || has_pods(uid));
+        Arc::make_mut(revisions).retain(|uid, _| !is_gone(uid) || has_pods(uid));
     }
 
     fn put_event(&mut self, namespace: &str, event: Event) {

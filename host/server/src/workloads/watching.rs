@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::future::join_all;
@@ -122,7 +123,7 @@ impl Workloads {
                     if let Some((uid, deployment)) = revision.metadata.uid.zip(deployment) {
                         listed.insert(uid.clone());
                         here.insert(uid.clone());
-                        self.write().revisions.insert(uid, deployment);
+                        Arc::make_mut(&mut self.write().revisions).insert(uid, deployment);
                     }
                 }
                 watcher::Event::InitDone => {

@@ -68,7 +68,7 @@ pub fn check(fields: &[Field], submission: &Options) -> Result<Options, Vec<Fiel
 /// True if the condition holds. A field may only depend on fields before it.
 fn visible(condition: Option<&Condition>, options: &Options) -> bool {
     let Some(Condition { field, values }) = condition else { return true };
-    options.get(field).is_some_and(|value| values.contains(&text_of(value)))
+    options.get(field).is_some_and(|value| values.contains(&value.to_string()))
 }
 
 /// The value of a field: what was submitted or else its default, held to all that the field says. `None` if it has none.
@@ -92,7 +92,7 @@ fn refused(field: &Field, value: &Value, remedy: impl std::fmt::Display) -> Stri
 
 /// A value in a message: a long text is cut, and one with line breaks stays in its line.
 fn shown(value: &Value) -> String {
-    let Value::Text(text) = value else { return text_of(value) };
+    let Value::Text(text) = value else { return value.to_string() };
     let begin =
         text.chars().take(SHOWN).map(|char| if is_plain(char) { char } else { char::REPLACEMENT_CHARACTER });
     let end = if text.chars().nth(SHOWN).is_some() { "…" } else { "" };
@@ -104,7 +104,7 @@ fn choice(field: &Field, input: &ChoiceInput, submitted: Option<&Value>) -> Resu
     // The first choice of a required list asks for one if its value is empty, as in HTML.
     let asks = field.required && matches!(field.kind, FieldKind::Select(_)) && values.first() == Some(&"");
     let offered = if asks { &values[1..] } else { &values[..] };
-    let chosen = submitted.map(text_of).or_else(|| input.default.clone());
+    let chosen = submitted.map(Value::to_string).or_else(|| input.default.clone());
     match chosen {
         None if !field.required => Ok(None),
         Some(chosen) if offered.contains(&chosen.as_str()) => Ok(Some(Value::Text(chosen))),
@@ -171,13 +171,4 @@ fn text(field: &Field, input: &TextInput, submitted: Option<&Value>) -> Result<V
 /// True for characters that stay in their line and do not hide what is beside them.
 fn is_plain(char: char) -> bool {
     !char.is_control() && !matches!(char, '\u{2028}' | '\u{2029}')
-}
-
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::Boolean(value) => value.to_string(),
-        Value::Integer(value) => value.to_string(),
-        Value::Number(value) => value.to_string(),
-        Value::Text(value) => value.clone(),
-    }
 }

@@ -36,8 +36,8 @@ pub struct Authenticator {
     hub: Option<Arc<HubApi>>,
 }
 
-/// Where a request comes from.
-#[derive(Debug, Clone, Copy, Default)]
+/// The origin of a request.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Sender {
     /// The address.
     pub(super) peer: Option<IpAddr>,

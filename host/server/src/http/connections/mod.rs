@@ -104,7 +104,7 @@ pub(super) struct Visitor {
     visiting: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-/// Whose credential a request has.
+/// The owner of a request's credential.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Who<'a> {
     /// A user, whose limits hold.
@@ -115,7 +115,7 @@ pub(super) enum Who<'a> {
     Pod,
 }
 
-/// What a connection is used for at the moment.
+/// The use of a connection at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The head of a visitor's request is being read.
@@ -124,7 +124,7 @@ enum Phase {
     Handling,
     /// A visitor is being answered.
     Answering,
-    /// It is a caller's.
+    /// The connection is a caller's.
     Called {
         /// True if it stays open after the answer.
         stays: bool,

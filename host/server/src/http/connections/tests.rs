@@ -1,4 +1,4 @@
-//! Who gets a connection, and for how long.
+//! Tests of the limits on connections.
 
 use std::net::Ipv4Addr;
 

@@ -37,7 +37,7 @@ pub(in crate::http) async fn connect_scheduler(
     PoolPath(key): PoolPath,
     parts: Parts,
 ) -> Result<Response, Problem> {
-    pod_program::check(&labs, &key, &parts)?;
+    pod_program::check(&labs, &key, &parts.headers, &parts.extensions)?;
     let orders = labs.connect_scheduler(&key).map_err(|why| match why {
         NoOrders::Ending => unknown_pool(),
         NoOrders::TooMany => pod_program::too_many(),
@@ -70,10 +70,8 @@ pub(in crate::http) async fn report_workers(
     PoolPath(key): PoolPath,
     request: Request,
 ) -> Result<StatusCode, Problem> {
-    let (parts, body) = request.into_parts();
-    pod_program::check(&labs, &key, &parts)?;
+    pod_program::check(&labs, &key, request.headers(), request.extensions())?;
     let _turn = fair_use.request(&key.lab.user).await?;
-    let request = Request::from_parts(parts, body);
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let wire::SchedulerReport { ready, wanted } = wire::parse_report(&body)?;
     labs.report_workers(&key, ready, wanted);

@@ -35,7 +35,7 @@ pub(in crate::http) async fn connect_launcher(
     KernelPath(key): KernelPath,
     parts: Parts,
 ) -> Result<Response, Problem> {
-    pod_program::check(&labs, &key, &parts)?;
+    pod_program::check(&labs, &key, &parts.headers, &parts.extensions)?;
     let commands = labs.connect_launcher(&key).ok_or_else(pod_program::too_many)?;
     let frames = unfold(commands, async |mut commands| Some((frame(commands.recv().await?), commands)));
     Ok(event_stream(pod_program::stream(frames, shutdown)))
@@ -61,10 +61,8 @@ pub(in crate::http) async fn report_process(
     KernelPath(key): KernelPath,
     request: Request,
 ) -> Result<StatusCode, Problem> {
-    let (parts, body) = request.into_parts();
-    pod_program::check(&labs, &key, &parts)?;
+    pod_program::check(&labs, &key, request.headers(), request.extensions())?;
     let _turn = fair_use.request(&key.lab.user).await?;
-    let request = Request::from_parts(parts, body);
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     labs.report_process(&key, wire::parse_process(&body)?);
     Ok(StatusCode::NO_CONTENT)

@@ -52,7 +52,7 @@ pub struct Description(Bytes);
 
 impl Description {
     /// The description of the API below `prefix`.
-    pub fn of(prefix: &Prefix) -> serde_json::Result<Self> {
+    pub fn for_prefix(prefix: &Prefix) -> serde_json::Result<Self> {
         Ok(Self(serde_json::to_vec(&document(prefix))?.into()))
     }
 }

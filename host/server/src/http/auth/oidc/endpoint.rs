@@ -95,7 +95,7 @@ impl Endpoint {
         }
         outgoing::body(response, LARGEST).await.map_err(|error| match error {
             BodyError::Broken(error) => NoKeys::Request(error),
-            BodyError::TooLarge { .. } | BodyError::Malformed(_) => NoKeys::TooLarge,
+            BodyError::TooLarge { .. } => NoKeys::TooLarge,
         })
     }
 }
