@@ -23,6 +23,7 @@ const TEMPLATE_BYTES: usize = 64 << 10;
 /// How many bytes of a guest's standard error are kept, for the message of a panic.
 const STDERR_BYTES: usize = 2048;
 /// What a policy can ask for in a call.
+#[derive(Default)]
 pub(super) struct Given {
     /// The policy's configuration, as JSON.
     pub(super) config: Arc<str>,

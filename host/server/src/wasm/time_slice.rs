@@ -11,6 +11,20 @@ use rustix::time::{ClockId, clock_gettime};
 /// How often the engine's clock ticks, and so the precision of deadlines.
 pub(super) const TICK: Duration = Duration::from_millis(5);
 
+/// After how much computing a slice is long. Guests are looked at whenever the clock ticks, at every loop and at every function; only one
+/// that does nothing but call the host is not, and would never end its slice.
+const LONG: Duration = Duration::from_millis(20);
+
+/// The length of a time slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    Short,
+    /// The clock must tick, so that the guest is looked at.
+    Long,
+    /// The clock has ticked, and the guest has not been looked at for as long again.
+    TooLong,
+}
+
 /// A time slice of a call: the time since it has had a thread. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct TimeSlice(Arc<State>);
@@ -19,6 +33,8 @@ pub(super) struct TimeSlice(Arc<State>);
 struct State {
     /// What the thread had computed when the slice began, in nanoseconds.
     begun: AtomicU64,
+    /// How much may be computed in this slice, in nanoseconds, since it has become long. 0: it is not.
+    longest: AtomicU64,
     /// What counts of the slices before, in nanoseconds.
     counted_before: AtomicU64,
     /// Whether the call lets others have the thread, and has not waited for anything but a thread since.
@@ -31,6 +47,7 @@ impl TimeSlice {
     /// Begins on this thread.
     pub(super) fn begin(&self) {
         self.0.begun.store(thread_time(), Ordering::Relaxed);
+        self.0.longest.store(0, Ordering::Relaxed);
         self.0.lets_others.store(false, Ordering::Relaxed);
         self.0.waits.store(false, Ordering::Relaxed);
     }
@@ -38,6 +55,22 @@ impl TimeSlice {
     /// For how long the call has computed in this slice. For the thread that makes it.
     pub(super) fn computed(&self) -> Duration {
         Duration::from_nanos(thread_time().saturating_sub(self.0.begun.load(Ordering::Relaxed)))
+    }
+
+    /// How long the slice is, for the thread that makes the call.
+    pub(super) fn length(&self) -> Length {
+        let computed = self.computed();
+        let longest = Duration::from_nanos(self.0.longest.load(Ordering::Relaxed));
+        if computed <= LONG {
+            Length::Short
+        } else if longest.is_zero() {
+            self.0.longest.store(nanos(computed + LONG), Ordering::Relaxed);
+            Length::Long
+        } else if computed <= longest {
+            Length::Long
+        } else {
+            Length::TooLong
+        }
     }
 
     /// For how long the call has computed, as far as it counts: a slice counts for a tick at most, because the guest is looked at
@@ -63,8 +96,7 @@ impl TimeSlice {
 
     /// Ends a slice of this length. To look at the time once more would take as long as all of this.
     fn end(&self, computed: Duration, call_has_ended: bool) {
-        let counted = u64::try_from(self.counted_with(computed).as_nanos()).unwrap_or(u64::MAX);
-        self.0.counted_before.store(counted, Ordering::Relaxed);
+        self.0.counted_before.store(nanos(self.counted_with(computed)), Ordering::Relaxed);
         let waits = !call_has_ended && !self.0.lets_others.load(Ordering::Relaxed);
         self.0.waits.store(waits, Ordering::Relaxed);
     }
@@ -106,6 +138,10 @@ impl<F: Future> Future for InSlices<F> {
     }
 }
 
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// How long this thread has had a CPU, in nanoseconds.
 fn thread_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -124,9 +160,28 @@ mod tests {
 
     const A_WHILE: Duration = Duration::from_millis(20);
 
-    fn compute() {
+    /// A slice that has just begun on this thread.
+    fn begun() -> TimeSlice {
         let slice = TimeSlice::default();
         slice.begin();
+        slice
+    }
+
+    #[test]
+    fn a_slice_is_too_long_only_after_it_was_told_that_it_is_long() {
+        let slice = begun();
+        let until = |computed| while slice.computed() < computed {};
+        assert_eq!(slice.length(), Length::Short);
+        until(3 * LONG);
+        assert_eq!((slice.length(), slice.length()), (Length::Long, Length::Long));
+        until(slice.computed() + LONG + TICK);
+        assert_eq!(slice.length(), Length::TooLong);
+        slice.begin();
+        assert_eq!(slice.length(), Length::Short);
+    }
+
+    fn compute() {
+        let slice = begun();
         while slice.computed() < A_WHILE {}
     }
 
@@ -155,9 +210,8 @@ mod tests {
         InSlices::new(
             async {
                 for _ in 0..100 {
-                    let (spent, now) = (TimeSlice::default(), Duration::from_micros(100));
-                    spent.begin();
-                    while spent.computed() < now {}
+                    let spent = begun();
+                    while spent.computed() < Duration::from_micros(100) {}
                     yield_now().await;
                 }
                 compute();
