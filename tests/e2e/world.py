@@ -7,13 +7,14 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, urljoin
 
 import cluster_api
+import psutil
 import requests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +42,8 @@ HTTPServer((sys.argv[1], int(sys.argv[2])), Echo).serve_forever()
 """
 SUSPENDED_USER = "mallory"
 COURSE = "course"
-STAFF = "staff"  # the group whose members administer labs
+# The groups whose members administer labs. JupyterHub lets the staff into all servers, and helpers into none.
+STAFF, HELPERS = "staff", "helpers"
 
 
 def eventually(condition, seconds=60.0, what="the condition"):
@@ -81,7 +83,7 @@ def adapt(config):
         }
     }
     config["hub"]["forgotten"] = {"min_age": "1s"}
-    config["auth"]["jupyterhub"]["groups"] = {STAFF: ["admin:notebook"]}
+    config["auth"]["jupyterhub"]["groups"] = {group: ["admin:notebook"] for group in (STAFF, HELPERS)}
     # A claim for each server, which is deleted with it.
     config["kubernetes"] = {"namespaces": "retain"}
     claim = {"name": "{pvc_name}", "create": {"storage": "1Gi", "on_server_deletion": "delete"}}
@@ -170,6 +172,20 @@ class World:
         path = f"/labs/{quote(user, safe='')}" + (f"/servers/{quote(server, safe='')}" if server else "")
         headers = {"Authorization": f"Bearer {stack.token(self.settings, '--admin')}"}
         requests.delete(self.settings.api_url + path, headers=headers, timeout=30).raise_for_status()
+
+    def processes(self, user):
+        """The processes of a user's labs in this cluster, with their variables."""
+        state = str(self.settings.state)
+        for process in psutil.process_iter():
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                variables = process.environ()
+                if variables.get("JUPYTERHUB_USER") == user and any(state in each for each in variables.values()):
+                    yield process, variables
+
+    def token_of_lab(self, user):
+        """The token of JupyterHub that a user's running lab has."""
+        _, variables = next(self.processes(user))
+        return variables["JUPYTERHUB_API_TOKEN"]
 
     def claims(self, user):
         """The names of a user's volume claims in the cluster."""

@@ -1,7 +1,7 @@
 //! The files of the repository.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// A text file, with its path relative to the root of the repository.
 pub(crate) struct Text {
@@ -24,7 +24,9 @@ impl Text {
 
 /// All text files, sorted, without built or installed files and those of git.
 pub(crate) fn texts() -> Vec<Text> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    // That of this run: clones that share a target folder share the program.
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap());
+    let root = package.join("../..").canonicalize().unwrap();
     let mut found = Vec::new();
     walk(&root, &root, &mut found);
     found.sort_by(|a, b| a.path.cmp(&b.path));
