@@ -1,6 +1,7 @@
 //! How two JSON values differ.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
@@ -23,11 +24,30 @@ impl fmt::Display for Difference {
     }
 }
 
+/// The most places that [`places`] returns, and the longest one in bytes.
+const MOST_PLACES: usize = 64;
+const LONGEST_PLACE: usize = 200;
+
 /// The differences, in the order of the expected value.
 pub fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
     let mut all = Vec::new();
-    compare("", Some(expected), Some(found), &mut all);
+    // It goes on to the end.
+    let _ = compare("", Some(expected), Some(found), &mut |place, expected, found| {
+        all.push(Difference { place: place.to_owned(), expected: expected.cloned(), found: found.cloned() });
+        ControlFlow::Continue(())
+    });
     all
+}
+
+/// The places of the first 64 differences, cut after 200 bytes: for values that somebody else has made, of any size.
+pub fn places(expected: &Value, found: &Value) -> Vec<String> {
+    let mut places = Vec::new();
+    let _ = compare("", Some(expected), Some(found), &mut |place, _, _| {
+        let end = place.floor_char_boundary(LONGEST_PLACE);
+        places.push(if end < place.len() { format!("{}...", &place[..end]) } else { place.to_owned() });
+        if places.len() < MOST_PLACES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    places
 }
 
 /// The value without fields that are null, or an empty list or object.
@@ -50,29 +70,31 @@ pub fn without_empty(value: Value) -> Value {
     }
 }
 
-fn compare(place: &str, expected: Option<&Value>, found: Option<&Value>, all: &mut Vec<Difference>) {
+fn compare(
+    place: &str,
+    expected: Option<&Value>,
+    found: Option<&Value>,
+    tell: &mut impl FnMut(&str, Option<&Value>, Option<&Value>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     match (expected, found) {
         (Some(Value::Object(expected)), Some(Value::Object(found))) => {
             for (name, value) in expected {
-                compare(&format!("{place}/{name}"), Some(value), found.get(name), all);
+                compare(&format!("{place}/{name}"), Some(value), found.get(name), tell)?;
             }
             for (name, value) in found.iter().filter(|(name, _)| !expected.contains_key(*name)) {
-                compare(&format!("{place}/{name}"), None, Some(value), all);
+                compare(&format!("{place}/{name}"), None, Some(value), tell)?;
             }
         }
         (Some(Value::Array(expected)), Some(Value::Array(found))) => {
             for at in 0..expected.len().max(found.len()) {
-                compare(&format!("{place}/{at}"), expected.get(at), found.get(at), all);
+                compare(&format!("{place}/{at}"), expected.get(at), found.get(at), tell)?;
             }
         }
         (Some(expected), Some(found)) if same(expected, found) => {}
         (None, None) => {}
-        (expected, found) => all.push(Difference {
-            place: place.to_owned(),
-            expected: expected.cloned(),
-            found: found.cloned(),
-        }),
+        (expected, found) => tell(place, expected, found)?,
     }
+    ControlFlow::Continue(())
 }
 
 /// YAML does not tell 1 from 1.0.
@@ -86,6 +108,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn places_are_few_and_short_whatever_the_values_are() {
+        let found: serde_json::Map<_, _> =
+            (0..1000).map(|n| (format!("{n}{}", "\u{85}".repeat(500)), json!(n))).collect();
+        let places = places(&json!({}), &found.into());
+        assert_eq!(places.len(), MOST_PLACES);
+        assert!(places.iter().all(|place| place.len() <= LONGEST_PLACE + 3 && place.ends_with("...")));
+    }
 
     #[test]
     fn each_difference_is_told_with_its_place() {

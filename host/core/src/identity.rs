@@ -1,5 +1,7 @@
 //! The user for whom a request is made, as the identity provider describes them.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +41,24 @@ pub struct Group {
     pub gid: Option<u32>,
 }
 
+/// The most groups of a user. Active Directory has 1,015 in a login.
+pub const MOST_GROUPS: usize = 2_000;
+/// The longest name of a group, in bytes: that of JupyterHub's database.
+pub const LONGEST_GROUP: usize = 255;
+
+/// The identity provider says more groups, or longer ones, than a user has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the identity provider says {count} groups, with names of up to {longest} bytes; a user may have {MOST_GROUPS}, of \
+     {LONGEST_GROUP} bytes each"
+)]
+pub struct UnlikelyGroups {
+    /// The number of groups.
+    pub count: usize,
+    /// The length of the longest name, in bytes.
+    pub longest: usize,
+}
+
 impl Identity {
     /// A user about whom nothing but the name and the numbers is known.
     pub fn with_numbers(username: Username, uid: u32, gid: u32) -> Self {
@@ -52,11 +72,22 @@ impl Identity {
 
     /// Adds the groups of these names that the user does not have yet; their GIDs are not known.
     pub fn join<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        for name in names {
-            if self.groups.iter().all(|group| group.name != name) {
-                self.groups.push(Group { name: name.to_owned(), gid: None });
-            }
+        let known: HashSet<&str> = self.groups.iter().map(|group| group.name.as_str()).collect();
+        let mut new = HashSet::new();
+        let others = names.into_iter().filter(|name| !known.contains(name) && new.insert(*name));
+        let others: Vec<Group> = others.map(|name| Group { name: name.to_owned(), gid: None }).collect();
+        self.groups.extend(others);
+    }
+
+    /// Returns an error if there are more or longer groups than anybody has: they are kept for each user, told to policies, and
+    /// written into objects.
+    pub fn check_groups(&self) -> Result<(), UnlikelyGroups> {
+        let count = self.groups.len();
+        let longest = self.groups.iter().map(|group| group.name.len()).max().unwrap_or_default();
+        if count > MOST_GROUPS || longest > LONGEST_GROUP {
+            return Err(UnlikelyGroups { count, longest });
         }
+        Ok(())
     }
 
     /// The user's home, `/home/<username>`.
@@ -71,13 +102,8 @@ impl Identity {
 
     /// The GIDs of a process besides its primary one, in the given order, without duplicates.
     pub fn supplemental_gids(&self) -> Vec<u32> {
-        let mut gids = Vec::new();
-        for gid in self.groups.iter().filter_map(|group| group.gid) {
-            if gid != self.gid && !gids.contains(&gid) {
-                gids.push(gid);
-            }
-        }
-        gids
+        let mut seen = HashSet::from([self.gid]);
+        self.groups.iter().filter_map(|group| group.gid).filter(|gid| seen.insert(*gid)).collect()
     }
 }
 
@@ -97,5 +123,28 @@ mod tests {
             vec![group("rra", Some(7)), group("lsst", Some(9)), group("web", None), group("lsst2", Some(9))];
         let identity = Identity { groups, ..Identity::with_numbers(Username::parse("rra").unwrap(), 7, 7) };
         assert_eq!(identity.supplemental_gids(), [9]);
+    }
+
+    #[test]
+    fn a_user_joins_each_group_once() {
+        let mut identity = Identity::with_numbers(Username::parse("rra").unwrap(), 7, 7);
+        identity.join(["a", "b", "a"]);
+        identity.join(["b", "c"]);
+        assert_eq!(identity.group_names(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn more_groups_than_anybody_has_are_refused() {
+        for (count, length, refused) in [
+            (MOST_GROUPS, 9, false),
+            (MOST_GROUPS + 1, 9, true),
+            (1, LONGEST_GROUP, false),
+            (1, LONGEST_GROUP + 1, true),
+        ] {
+            let mut identity = Identity::with_numbers(Username::parse("rra").unwrap(), 7, 7);
+            let names: Vec<String> = (0..count).map(|n| format!("{n:0>length$}")).collect();
+            identity.join(names.iter().map(String::as_str));
+            assert_eq!(identity.check_groups().is_err(), refused, "{count} of {length}");
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{StatusCode, redirect};
 use wasmspawner_core::secret::SecretString;
 
 use crate::outgoing::{self, BodyError};
@@ -34,7 +34,7 @@ pub(crate) struct Document {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentError {
     /// The service does not answer, or not in time.
-    #[error("it does not answer: {}", source_of(.0))]
+    #[error("it does not answer: {}", outgoing::innermost(.0))]
     Unavailable(reqwest::Error),
     /// The answer has another status than 200.
     #[error("it answers with the status {}", .0.as_u16())]
@@ -53,21 +53,12 @@ pub(crate) enum DocumentError {
     NotText,
 }
 
-/// The innermost cause, which says what has happened; the others say that a request has failed.
-fn source_of(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
-}
-
 impl DocumentRequest<'_> {
     /// Reads the document.
     pub(crate) async fn read(&self) -> Result<Document, DocumentError> {
         let unavailable = |error: reqwest::Error| DocumentError::Unavailable(error.without_url());
         let plain = self.url.starts_with("http://");
-        let client = outgoing::builder(plain, self.within).redirect(redirect::Policy::none());
+        let client = outgoing::builder(plain, self.within);
         let mut request = client.build().map_err(unavailable)?.get(self.url).header(ACCEPT, self.accept);
         if let Some(token) = self.token {
             request = request.bearer_auth(token.expose());

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response};
 use serde::de::DeserializeOwned;
 use tokio_rustls::rustls::crypto::ring;
@@ -17,11 +18,12 @@ pub(crate) fn client(url: &BaseUrl, timeout: Duration) -> reqwest::Result<Client
     builder(url.as_str().starts_with("http://"), timeout).build()
 }
 
-/// The builder of a client whose requests may take `timeout`. With `plain`, it is for plain HTTP only.
+/// The builder of a client whose requests may take `timeout`. With `plain`, it is for plain HTTP only. It follows no redirects:
+/// who is asked could lead the service, and what it says, to another host.
 pub(crate) fn builder(plain: bool, timeout: Duration) -> ClientBuilder {
     // The process has one cryptography provider. If one is installed already, this call fails and that one is used.
     let _ = ring::default_provider().install_default();
-    let builder = Client::builder().timeout(timeout);
+    let builder = Client::builder().timeout(timeout).redirect(Policy::none()).referer(false);
     if plain { builder.tls_certs_only([]) } else { builder }
 }
 
@@ -49,7 +51,43 @@ pub(crate) enum JsonError {
     Body(#[from] BodyError),
     /// It is no JSON, or another document.
     #[error("the answer is malformed: {0}")]
-    Malformed(#[from] serde_json::Error),
+    Malformed(String),
+}
+
+impl From<serde_json::Error> for JsonError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Malformed(json_problem(&error))
+    }
+}
+
+/// The longest text of somebody else in a message, in bytes.
+const LONGEST_TEXT: usize = 200;
+
+/// What is wrong with somebody else's JSON, without what it says there: that may be secret, and of any length.
+pub(crate) fn json_problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let is_about_fields = text.starts_with("missing field") || text.starts_with("duplicate field");
+    let problem = match text.rfind(", expected ") {
+        _ if !error.is_data() || is_about_fields => &text,
+        Some(at) => &text[at + ", ".len()..],
+        None => return format!("a value cannot be used, at line {} column {}", error.line(), error.column()),
+    };
+    shortened(problem)
+}
+
+/// The beginning of somebody else's text.
+pub(crate) fn shortened(text: &str) -> String {
+    let end = text.floor_char_boundary(LONGEST_TEXT);
+    if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
+}
+
+/// The innermost cause, which says what has happened; the others say that a request has failed.
+pub(crate) fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    shortened(&cause.to_string())
 }
 
 /// The body of an answer, of at most `limit` bytes. A larger one is not read to its end.
@@ -100,6 +138,26 @@ mod tests {
         ] {
             assert_eq!(shown(url), expected);
         }
+    }
+
+    #[test]
+    fn a_problem_with_json_does_not_say_what_is_there() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Answer {
+            #[expect(dead_code, reason = "it is read to see whether it can be")]
+            uid: u32,
+        }
+        for (text, expected) in [
+            (r#"{"uid": "s3cret"}"#, "expected u32 at line 1 column 16"),
+            (r#"{"uid": "x, expected s3cret"}"#, "expected u32 at line 1 column 28"),
+            (r#"{"a": "s3cret"}"#, "missing field `uid` at line 1 column 15"),
+            ("<html>s3cret", "expected value at line 1 column 1"),
+        ] {
+            assert_eq!(json_problem(&serde_json::from_str::<Answer>(text).unwrap_err()), expected);
+        }
+        let long = serde::de::Error::custom("s3cret".repeat(100));
+        assert_eq!(json_problem(&long), "a value cannot be used, at line 0 column 0");
+        assert_eq!(shortened(&"ä".repeat(500)).len(), LONGEST_TEXT + 3);
     }
 
     #[test]

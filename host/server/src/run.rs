@@ -230,9 +230,10 @@ fn context(
     let forgotten = config.hub.as_ref().map(|hub| hub.forgotten.clone());
     let hub = hub.zip(forgotten).map(|(api, rules)| HubComparison::new(api, rules));
     let namespace = config.kubernetes.namespace.as_str();
-    let records = |name| ConfigMapRecords::new(client.clone(), namespace, name, request_timeout);
-    let volumes =
-        || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
+    let instance = &config.kubernetes.instance;
+    let records = |name| ConfigMapRecords::new(client.clone(), namespace, instance, name, request_timeout);
+    let claims = || Claims::new(client.clone(), request_timeout);
+    let volumes = || Volumes::new(records("wasmspawner-volumes"), claims(), instance.clone());
     let secrets = SiteSecrets::new(client.clone(), namespace, request_timeout);
     let mut own = Cluster::own(connection, config.kubernetes.namespaces, request_timeout);
     if config.kubernetes.namespaces == NamespaceReclaim::Retain {

@@ -97,13 +97,16 @@ impl NamespaceReclaim {
     }
 }
 
+/// The name of an installation that has been given none.
+pub const DEFAULT_INSTANCE: &str = "wasmspawner";
+
 impl Default for KubernetesConfig {
     fn default() -> Self {
         Self {
             kubeconfig: None,
             context: None,
             namespace: NamespaceName::constant("wasmspawner"),
-            instance: LabelValue::constant("wasmspawner"),
+            instance: LabelValue::constant(DEFAULT_INSTANCE),
             namespaces: NamespaceReclaim::default(),
             existing_namespaces: Vec::new(),
             requests_per_second: NonZeroU32::new(200),

@@ -65,15 +65,25 @@ pub enum IncompleteList {
     /// The offset of a page is not the expected one, or the number of users changed between pages.
     #[error("the pages do not fit together; users may have come or gone meanwhile")]
     Shifted,
+    /// There are more users, servers or characters than a Hub has.
+    #[error("it is longer than {MOST} users and servers, or has a name of more than {LONGEST_NAME} bytes")]
+    TooLong,
     /// The token may not read a user's servers.
     #[error("it has a user without `servers`")]
     NoServers,
 }
 
+/// The most users and servers that are read.
+const MOST: usize = 200_000;
+/// The longest name of a user or a server that is read, in bytes. JupyterHub's database has 255 characters.
+const LONGEST_NAME: usize = 1020;
+
 /// The pages read so far.
 #[derive(Debug, Default)]
 pub struct Listing {
     servers: HubServers,
+    /// How many users and servers there are.
+    count: usize,
     next: usize,
     total: Option<usize>,
 }
@@ -97,6 +107,11 @@ impl Listing {
         }
         for user in page.items {
             let servers = user.servers.ok_or(IncompleteList::NoServers)?;
+            self.count += 1 + servers.len();
+            let too_long = |name: &String| name.len() > LONGEST_NAME;
+            if self.count > MOST || too_long(&user.name) || servers.keys().any(too_long) {
+                return Err(IncompleteList::TooLong);
+            }
             let active = servers.into_iter().filter(|(_, server)| server.is_active()).map(|(name, _)| name);
             // A user who moved to a later page appears twice, and another user may be missing in their place.
             if self.servers.users.insert(user.name, active.collect()).is_some() {
@@ -201,6 +216,15 @@ mod tests {
         let mut endless = page(&[], 0, 0, 3);
         endless.pagination.next = Some(NextPage { offset: 0 });
         assert_eq!(Listing::default().add(endless), Err(IncompleteList::Shifted));
+    }
+
+    #[test]
+    fn a_list_that_never_ends_is_an_error() {
+        let mut listing = Listing { count: MOST - 2, ..Listing::default() };
+        assert_eq!(listing.add(page(&[user("a")], 0, 1, 9)), Ok(Some(1)));
+        assert_eq!(listing.add(page(&[user("b")], 1, 1, 9)), Err(IncompleteList::TooLong));
+        let long = user(&"a".repeat(LONGEST_NAME + 1));
+        assert_eq!(Listing::default().add(page(&[long], 0, 1, 1)), Err(IncompleteList::TooLong));
     }
 
     #[test]

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::tag_order::newest_first;
+use super::tag_order::NewestFirst;
 use super::{ImageReference, Repository, Tag};
 use crate::digest::Digest;
 
@@ -115,11 +115,15 @@ impl Inventory {
 impl RepositoryImages {
     /// The images with these tags, in any order.
     pub(super) fn new(
-        mut tags: Vec<KnownTag>,
+        tags: Vec<KnownTag>,
         refreshed_at: Option<Timestamp>,
         problem: Option<RefreshProblem>,
     ) -> Self {
-        tags.sort_by(|a, b| newest_first(&a.tag, &b.tag));
+        let mut order: Vec<_> = tags.iter().map(|known| NewestFirst::of(&known.tag)).enumerate().collect();
+        order.sort_by(|(_, a), (_, b)| a.cmp(b));
+        let order: Vec<usize> = order.into_iter().map(|(at, _)| at).collect();
+        let mut unsorted: Vec<_> = tags.into_iter().map(Some).collect();
+        let tags: Vec<_> = order.into_iter().filter_map(|at| unsorted[at].take()).collect();
         let places = tags.iter().enumerate().map(|(at, known)| (known.tag.clone(), at)).collect();
         Self { tags, places, refreshed_at, problem }
     }

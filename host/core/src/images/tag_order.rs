@@ -1,15 +1,23 @@
 //! The order of tags whose meaning nobody has explained: newest first, as far as a tag tells.
 
-use std::cmp::Ordering;
-
 use super::Tag;
 
-/// Compares two tags, the newer one first. `latest` comes first, and other tags without a number (`main`, `buildcache`)
-/// last. Between them numbers count, so that `1.10` is newer than `1.9` and `2026-10-01` newer than `2026-09-30`; a
-/// version comes before its variants (`1.0-arm64`) and its pre-releases (`1.0-rc1`, `1.0b2`). Equal only for equal tags.
-pub(super) fn newest_first(a: &Tag, b: &Tag) -> Ordering {
-    let (a, b) = (a.as_str(), b.as_str());
-    rank(a).cmp(&rank(b)).then_with(|| parts(a).cmp(&parts(b))).then_with(|| a.cmp(b))
+/// The place of a tag: the newer one comes first. `latest` comes first, and other tags without a number (`main`,
+/// `buildcache`) last. Between them numbers count, so that `1.10` is newer than `1.9` and `2026-10-01` newer than
+/// `2026-09-30`; a version comes before its variants (`1.0-arm64`) and its pre-releases (`1.0-rc1`, `1.0b2`). Equal only for
+/// equal tags. To make it takes longer than to compare it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NewestFirst<'a> {
+    rank: u8,
+    parts: Vec<Part<'a>>,
+    tag: &'a str,
+}
+
+impl<'a> NewestFirst<'a> {
+    pub(super) fn of(tag: &'a Tag) -> Self {
+        let tag = tag.as_str();
+        Self { rank: rank(tag), parts: parts(tag), tag }
+    }
 }
 
 fn rank(tag: &str) -> u8 {
@@ -72,6 +80,10 @@ mod tests {
 
     use super::*;
 
+    fn order(a: &Tag, b: &Tag) -> std::cmp::Ordering {
+        NewestFirst::of(a).cmp(&NewestFirst::of(b))
+    }
+
     #[test]
     fn newer_tags_come_first() {
         for sorted in [
@@ -83,7 +95,7 @@ mod tests {
             &["20261001000000000000000000000000000001", "20261001000000000000000000000000000000"],
         ] {
             let mut tags: Vec<Tag> = sorted.iter().rev().map(|tag| Tag::parse(*tag).unwrap()).collect();
-            tags.sort_by(newest_first);
+            tags.sort_by(order);
             assert_eq!(tags.iter().map(Tag::as_str).collect::<Vec<_>>(), sorted);
         }
     }
@@ -95,10 +107,10 @@ mod tests {
     proptest! {
         #[test]
         fn the_order_is_total(a in tag(), b in tag(), c in tag()) {
-            prop_assert_eq!(newest_first(&a, &b), newest_first(&b, &a).reverse());
-            prop_assert_eq!(newest_first(&a, &b).is_eq(), a == b);
-            if newest_first(&a, &b).is_lt() && newest_first(&b, &c).is_lt() {
-                prop_assert!(newest_first(&a, &c).is_lt(), "{a} {b} {c}");
+            prop_assert_eq!(order(&a, &b), order(&b, &a).reverse());
+            prop_assert_eq!(order(&a, &b).is_eq(), a == b);
+            if order(&a, &b).is_lt() && order(&b, &c).is_lt() {
+                prop_assert!(order(&a, &c).is_lt(), "{a} {b} {c}");
             }
         }
     }

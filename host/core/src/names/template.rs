@@ -39,6 +39,11 @@ impl Template {
     ///
     /// An unknown `{userid}` renders as nothing; see [`Template::needs_userid`].
     pub fn render(&self, fields: &Fields) -> String {
+        self.render_within(usize::MAX, fields).unwrap_or_default()
+    }
+
+    /// The same, unless it has more than `most` bytes. Some characters of a template become a thousand.
+    pub fn render_within(&self, most: usize, fields: &Fields) -> Option<String> {
         let mut out = String::new();
         for piece in &self.pieces {
             match piece {
@@ -47,11 +52,14 @@ impl Template {
                     field_text(*field, *conversion, spec, fields, &mut out);
                 }
             }
+            if out.len() > most {
+                return None;
+            }
         }
         if !self.keeps_dash {
             out.truncate(out.trim_end_matches('-').len());
         }
-        out
+        Some(out)
     }
 
     /// True if the result is the same for every user and server.

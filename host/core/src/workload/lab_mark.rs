@@ -74,7 +74,9 @@ impl LabMark {
     /// The lab whose pods have this label.
     pub(super) fn of_label(key: &str) -> Option<Self> {
         let mark = key.strip_prefix(LABEL_PREFIX)?;
-        Some(Self(mark.to_owned()))
+        let is_one =
+            mark.len() == DIGITS && mark.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        is_one.then(|| Self(mark.to_owned()))
     }
 }
 

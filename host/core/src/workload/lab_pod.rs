@@ -25,6 +25,9 @@ pub struct LabPod {
     controller: Option<(String, String)>,
 }
 
+/// The most labs in a pod. Whoever writes workloads may write thousands of labels.
+const MOST_LABS: usize = 64;
+
 /// The `ReplicaSet`s with labs, by uid: the uid of the `Deployment` that controls each.
 pub type Revisions = BTreeMap<String, String>;
 
@@ -39,10 +42,11 @@ fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
 }
 
 impl LabPod {
-    /// The labs in a pod.
+    /// The labs in a pod, of which each has a label.
     pub fn all(pod: &Pod) -> Vec<Self> {
         let labels = pod.metadata.labels.iter().flatten();
-        labels.filter_map(|(key, _)| LabMark::of_label(key)).map(|mark| Self::of(pod, mark)).collect()
+        let marks = labels.filter_map(|(key, _)| LabMark::of_label(key)).take(MOST_LABS);
+        marks.map(|mark| Self::of(pod, mark)).collect()
     }
 
     fn of(pod: &Pod, mark: LabMark) -> Self {

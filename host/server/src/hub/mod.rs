@@ -14,6 +14,7 @@ use http::{HeaderMap, StatusCode};
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;
 use wasmspawner_core::config::{BaseUrl, Hub};
@@ -21,7 +22,7 @@ use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes}
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
-use crate::outgoing::{self, BodyError, JsonError};
+use crate::outgoing::{self, BodyError, JsonError, innermost};
 use crate::secret_file::exposed_mode;
 use crate::telemetry::trace;
 
@@ -32,6 +33,11 @@ const PAGES: &str = "application/jupyterhub-pagination+json";
 const PAGE: usize = 200;
 /// The largest answer that is read, in bytes: a page of users with all their servers.
 const ANSWER_BYTES: usize = 16 << 20;
+/// The largest answer about one user, in bytes: with what the authenticator has stored.
+const USER_BYTES: usize = 4 << 20;
+/// The most questions about users at any one time, and how long one waits for its turn.
+const USERS_AT_ONCE: usize = 16;
+const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
 /// How long all pages together may take.
 const ALL_PAGES: Duration = Duration::from_mins(2);
 
@@ -48,6 +54,8 @@ pub struct HubApi {
     last_scopes: Mutex<Option<(Instant, bool)>>,
     /// Held by who asks that.
     asking_scopes: tokio::sync::Mutex<()>,
+    /// Held by who asks about a user.
+    users: Semaphore,
 }
 
 /// The fields that are read of the Hub's answer about the owner of a token.
@@ -66,6 +74,7 @@ impl HubApi {
             config,
             last_scopes: Mutex::default(),
             asking_scopes: tokio::sync::Mutex::default(),
+            users: Semaphore::new(USERS_AT_ONCE),
         })
     }
 
@@ -128,7 +137,10 @@ impl HubApi {
     /// What the Hub says about a user. `None` when it does not know the user, or the service may not read about users.
     pub async fn user(&self, user: &Username) -> Result<Option<HubUser>, HubError> {
         let url = user_url(&self.config.api_url, user)?;
-        match self.get_url("/users/{name}", url, &self.token().await?).await {
+        let Ok(_turn) = tokio::time::timeout(WAIT_FOR_TURN, self.users.acquire()).await else {
+            return Err(self.unreachable(format!("{USERS_AT_ONCE} questions about users have no answer yet")));
+        };
+        match self.get_url("/users/{name}", url, USER_BYTES, &self.token().await?).await {
             Ok(user) => Ok(Some(user)),
             Err(HubError::Answered { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
             // The Hub answers so to an unknown token and to one without a scope for users.
@@ -143,20 +155,21 @@ impl HubApi {
     async fn get<T: DeserializeOwned>(&self, path: &str, token: &SecretString) -> Result<T, HubError> {
         let url = parse_url(&self.config.api_url.join(path))?;
         let route = if path.starts_with("/users") { "/users" } else { "/user" };
-        self.get_url(route, url, token).await
+        self.get_url(route, url, ANSWER_BYTES, token).await
     }
 
     async fn get_url<T: DeserializeOwned>(
         &self,
         route: &'static str,
         url: Url,
+        limit: usize,
         token: &SecretString,
     ) -> Result<T, HubError> {
         let request = self.client.get(url).header(ACCEPT, PAGES);
         let request = request.header(AUTHORIZATION, format!("token {}", token.expose()));
         let response = traced(route, request).await.map_err(|error| self.unreachable(innermost(&error)))?;
         match response.status() {
-            StatusCode::OK => outgoing::json(response, ANSWER_BYTES).await.map_err(|error| match error {
+            StatusCode::OK => outgoing::json(response, limit).await.map_err(|error| match error {
                 JsonError::Body(BodyError::Broken(error)) => self.unreachable(innermost(&error)),
                 JsonError::Body(BodyError::TooLarge { .. }) | JsonError::Malformed(_) => {
                     HubError::Malformed { problem: error.to_string() }
@@ -218,15 +231,6 @@ pub fn user_url(api_url: &BaseUrl, user: &Username) -> Result<Url, HubError> {
 
 fn parse_url(url: &str) -> Result<Url, HubError> {
     Url::parse(url).map_err(|error| HubError::Malformed { problem: format!("{url}: {error}") })
-}
-
-/// The innermost cause. It says what happened; the errors around it only say that the request failed.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What JupyterHub says about a user, or about the owner of a token.
 
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 /// The fields that are read of the Hub's answer about a user (`GET /users/{name}`) or about the owner of a token (`GET
 /// /user`). The Hub leaves out the fields that the token in the request may not read.
@@ -44,8 +45,8 @@ pub struct AuthState {
     pub gid: Option<u32>,
 }
 
-/// Authenticators put what they want into `auth_state`; what is not understood is ignored.
+/// Authenticators put what they want into `auth_state`, and as much; what is not understood is ignored.
 fn tolerant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AuthState>, D::Error> {
-    let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).unwrap_or_default())
+    let text = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(text.get()).unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,8 @@ use wasmspawner_core::images::{LabNode, NodeImages, NodeRules};
 
 use crate::config_part::ConfigPart;
 use crate::inventory::LiveInventory;
-use crate::short_watch::short_watch;
+use crate::k8s::Readable;
+use crate::short_watch::{changes, short_watch};
 
 /// Follows the nodes that the configuration means, until `stop`. Without `images.nodes`, none is followed.
 pub async fn follow_nodes(
@@ -37,10 +38,10 @@ pub async fn follow_nodes(
 
 /// Follows the nodes; never ends by itself. While the API server is away, what was known stays.
 async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
-    let nodes = Api::<Node>::all(client.clone());
-    let mut changes = std::pin::pin!(watcher(nodes, short_watch()).default_backoff());
+    let nodes = Api::<Readable<Node>>::all(client.clone());
+    let mut nodes = std::pin::pin!(changes(nodes, short_watch()));
     let mut listed = NodeImages::default();
-    while let Some(change) = changes.next().await {
+    while let Some(change) = nodes.next().await {
         match change {
             Ok(watcher::Event::Init) => listed = NodeImages::default(),
             Ok(watcher::Event::InitApply(node)) => {

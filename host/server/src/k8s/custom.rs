@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 use kube::api::{Api, DeleteParams, DynamicObject, PostParams, Preconditions};
-use kube::core::{ApiResource, GroupVersionKind};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::core::{ApiResource, DynamicResourceScope, GroupVersionKind};
+use kube::runtime::watcher;
+use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -14,8 +15,8 @@ use wasmspawner_core::api_group::{API_VERSION, GROUP, VERSION};
 use wasmspawner_core::custom_resource::{Kind, Object};
 
 use super::retry::{RetryPolicy, retrying};
-use super::{Connection, KubernetesError, StatusReason};
-use crate::short_watch::short_watch;
+use super::{Connection, KubernetesError, Readable, StatusReason};
+use crate::short_watch::{changes, short_watch};
 
 /// How long a request is tried. What fails is done again later.
 const TRY_FOR: Duration = Duration::from_secs(10);
@@ -24,7 +25,7 @@ const TRY_FOR: Duration = Duration::from_secs(10);
 pub(crate) struct CustomResources<Spec, Status> {
     api: Api<DynamicObject>,
     /// For watches.
-    watched: Api<DynamicObject>,
+    watched: Api<Readable<DynamicObject>>,
     retry_policy: RetryPolicy,
     kind: PhantomData<fn() -> Object<Spec, Status>>,
 }
@@ -60,16 +61,10 @@ where
     pub(crate) fn new(connection: &Connection, namespace: &str, request_timeout: Duration) -> Self {
         let kind = GroupVersionKind::gvk(GROUP, VERSION, Object::<Spec, Status>::KIND);
         let resource = ApiResource::from_gvk_with_plural(&kind, Object::<Spec, Status>::PLURAL);
-        let api = |client: &kube::Client| {
-            if Object::<Spec, Status>::NAMESPACED {
-                Api::namespaced_with(client.clone(), namespace, &resource)
-            } else {
-                Api::all_with(client.clone(), &resource)
-            }
-        };
+        let namespace = Object::<Spec, Status>::NAMESPACED.then_some(namespace);
         Self {
-            api: api(&connection.requests),
-            watched: api(&connection.watches),
+            api: api(&connection.requests, namespace, &resource),
+            watched: api(&connection.watches, namespace, &resource),
             retry_policy: RetryPolicy::of(request_timeout, TRY_FOR),
             kind: PhantomData,
         }
@@ -143,7 +138,7 @@ where
         &self,
     ) -> impl Stream<Item = CustomChange<Object<Spec, Status>>> + use<Spec, Status> {
         let mut listed = Vec::new();
-        let events = watcher(self.watched.clone(), short_watch()).default_backoff();
+        let events = changes(self.watched.clone(), short_watch());
         events.filter_map(move |event| {
             std::future::ready(match event {
                 Ok(watcher::Event::Init) => {
@@ -177,6 +172,16 @@ where
 }
 
 /// `None` if the object is gone, or not what it was.
+fn api<K>(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Api<K>
+where
+    K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+        None => Api::all_with(client.clone(), resource),
+    }
+}
+
 fn changed<T>(answer: Result<T, KubernetesError>) -> Result<Option<T>, KubernetesError> {
     match answer {
         Err(KubernetesError::Refused { reason: StatusReason::NotFound | StatusReason::Conflict, .. }) => {

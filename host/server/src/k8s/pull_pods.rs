@@ -5,15 +5,15 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher;
 use wasmspawner_core::images::{PullPod, prepull_selector};
 use wasmspawner_core::names::LabelValue;
 
 use super::list::list_some;
 use super::rate_limiter::in_background;
 use super::retry::{RetryPolicy, retrying};
-use super::{Connection, KubernetesError, StatusReason};
-use crate::short_watch::short_watch;
+use super::{Connection, KubernetesError, Readable, StatusReason};
+use crate::short_watch::{changes, short_watch};
 
 /// How long a request is tried. What fails is done again later.
 const TRY_FOR: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const TRY_FOR: Duration = Duration::from_secs(10);
 pub struct PullPods {
     pods: Api<Pod>,
     /// For watches.
-    watched: Api<Pod>,
+    watched: Api<Readable<Pod>>,
     instance: LabelValue,
     retry_policy: RetryPolicy,
 }
@@ -124,7 +124,7 @@ impl PullPods {
         let config = short_watch().labels(&prepull_selector(&self.instance));
         let instance = self.instance.clone();
         let mut listed = Vec::new();
-        watcher(self.watched.clone(), config).default_backoff().filter_map(move |event| {
+        changes(self.watched.clone(), config).filter_map(move |event| {
             let own = |pod: &Pod| PullPod::observed(pod, &instance);
             std::future::ready(match event {
                 Ok(watcher::Event::Init) => {

@@ -7,6 +7,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use wasmspawner_core::config::DEFAULT_INSTANCE;
+use wasmspawner_core::digest::Digest;
+use wasmspawner_core::names::LabelValue;
 
 use super::list::list;
 use super::retry::{RetryPolicy, retrying};
@@ -21,21 +24,35 @@ const RECORDS_LABEL: &str = "wasmspawner.io/records";
 pub struct ConfigMapRecords {
     config_maps: Api<ConfigMap>,
     name: &'static str,
+    /// What the names of its `ConfigMap`s begin with. It differs between installations in one namespace.
+    prefix: String,
     retry_policy: RetryPolicy,
 }
 
 impl ConfigMapRecords {
-    /// The set `name` in `namespace`. One request may take `request_timeout`; it is retried for a minute.
-    pub fn new(client: Client, namespace: &str, name: &'static str, request_timeout: Duration) -> Self {
+    /// The set `name` of an installation in `namespace`. One request may take `request_timeout`; it is retried for a minute.
+    pub fn new(
+        client: Client,
+        namespace: &str,
+        instance: &LabelValue,
+        name: &'static str,
+        request_timeout: Duration,
+    ) -> Self {
         let retry_policy = RetryPolicy::for_a_minute(request_timeout);
-        Self { config_maps: Api::namespaced(client, namespace), name, retry_policy }
+        let prefix = if instance.as_str() == DEFAULT_INSTANCE {
+            format!("{name}-")
+        } else {
+            format!("{name}-{:.8}-", Digest::of(instance.as_str().as_bytes()).hex())
+        };
+        Self { config_maps: Api::namespaced(client, namespace), name, prefix, retry_policy }
     }
 
     /// All keys and values of the set.
     pub async fn all(&self) -> Result<BTreeMap<String, String>, KubernetesError> {
         let selector = format!("{RECORDS_LABEL}={}", self.name);
         let shards = list(&self.config_maps, &selector, &format!("list the records {}", self.name)).await?;
-        Ok(shards.into_iter().filter_map(|shard| shard.data).flatten().collect())
+        let own = shards.into_iter().filter(|shard| self.is_shard(shard.metadata.name.as_deref()));
+        Ok(own.filter_map(|shard| shard.data).flatten().collect())
     }
 
     /// Stores `value` under `key`, which must be valid as a key of a ConfigMap.
@@ -82,6 +99,11 @@ impl ConfigMapRecords {
 
     fn shard(&self, key: &str) -> String {
         let sum = key.bytes().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte));
-        format!("{}-{:02x}", self.name, sum % 64)
+        format!("{}{:02x}", self.prefix, sum % 64)
+    }
+
+    /// True for the name of a `ConfigMap` of this set. Those of another installation have longer names, or others.
+    fn is_shard(&self, name: Option<&str>) -> bool {
+        name.and_then(|name| name.strip_prefix(&self.prefix)).is_some_and(|number| number.len() == 2)
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -14,9 +15,12 @@ use wasmspawner_core::workload::{
     LabMark, Workload, WorkloadKind, WorkloadObject, is_leftover_revision, leftovers, nothing,
 };
 
-use super::list::list;
+use super::list::{list, list_pages};
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
+
+/// How many revisions are listed at once. Whoever writes workloads may make many of a megabyte each.
+const REVISIONS_AT_ONCE: u32 = 25;
 
 /// Puts labs into workloads, and takes them out again. Every request names the workload by its uid, so that a workload
 /// which has the name of another one stays as it is.
@@ -151,18 +155,20 @@ impl WorkloadRequests {
             }
             None => false,
         };
-        let all = list(&api, "", &format!("list the revisions of {}", lab.workload)).await?;
-        let ours = all.into_iter().filter(|revision| {
-            let owners = revision.metadata.owner_references.iter().flatten();
-            owners.into_iter().any(|owner| owner.uid == lab.uid)
-                && template(revision).is_some_and(|template| is_leftover_revision(&template, &mark))
-        });
-        let (unused, used): (Vec<_>, Vec<_>) = ours.partition(is_unused);
+        let ours = |revision: DynamicObject| {
+            let mut owners = revision.metadata.owner_references.iter().flatten();
+            let is_ours = owners.any(|owner| owner.uid == lab.uid)
+                && template(&revision).is_some_and(|template| is_leftover_revision(&template, &mark));
+            is_ours.then(|| Leftover::of(revision))
+        };
+        let action = format!("list the revisions of {}", lab.workload);
+        let ours = list_pages(&api, "", REVISIONS_AT_ONCE, &action, ours).await?;
+        let (unused, used): (Vec<_>, Vec<_>) = ours.into_iter().partition(|revision| revision.is_unused);
         let deleted = unused.iter().map(async |revision| {
-            let name = revision.metadata.name.as_deref().unwrap_or_default();
+            let name = revision.name.as_str();
             let preconditions = Preconditions {
-                uid: revision.metadata.uid.clone(),
-                resource_version: revision.metadata.resource_version.clone(),
+                uid: revision.uid.clone(),
+                resource_version: revision.resource_version.clone(),
             };
             let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
             let action = format!("delete {kind} {name}");
@@ -238,6 +244,22 @@ fn template(revision: &DynamicObject) -> Option<PodTemplateSpec> {
     let template =
         revision.data.pointer("/spec/template").or_else(|| revision.data.pointer("/data/spec/template"))?;
     PodTemplateSpec::deserialize(template).ok()
+}
+
+/// A revision with a lab that has ended.
+struct Leftover {
+    name: String,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    is_unused: bool,
+}
+
+impl Leftover {
+    fn of(revision: DynamicObject) -> Self {
+        let is_unused = is_unused(&revision);
+        let ObjectMeta { name, uid, resource_version, .. } = revision.metadata;
+        Self { name: name.unwrap_or_default(), uid, resource_version, is_unused }
+    }
 }
 
 /// True if no pod is made from the revision.

@@ -7,6 +7,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LINK, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_auth::ChallengeParser;
 use oci_client::Reference;
+use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, Url};
 use serde::Deserialize;
 use wasmspawner_core::config::RegistriesConfig;
@@ -66,7 +67,9 @@ impl Connection {
     ) -> Result<Self, RegistryError> {
         let registry = reference.resolve_registry();
         let plain = config.plain_http.iter().any(|listed| listed == registry);
-        let mut builder = outgoing::builder(plain, config.timeout.unsigned_abs()).https_only(!plain);
+        let mut builder = outgoing::builder(plain, config.timeout.unsigned_abs());
+        // Registries keep files elsewhere.
+        builder = builder.redirect(Policy::default()).https_only(!plain);
         if let Some(path) = config.ca_file.as_ref().filter(|_| !plain) {
             let wrong = |problem: String| RegistryError::File {
                 setting: Setting::CaFile,

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::names::{KeptNames, LabNames, NameTemplates, ObjectName};
+use wasmspawner_core::names::{KeptNames, LabNames, LabelValue, NameTemplates, ObjectName};
+use wasmspawner_core::record::INSTANCE_LABEL;
 use wasmspawner_core::volumes::{ClaimUse, Release, RememberedVolumes, VolumeRecord, owner};
 
 use crate::k8s::{Claims, ConfigMapRecords, KubernetesError};
@@ -14,6 +15,7 @@ use crate::k8s::{Claims, ConfigMapRecords, KubernetesError};
 pub struct Volumes {
     records: ConfigMapRecords,
     claims: Claims,
+    instance: LabelValue,
     remembered: Arc<RwLock<RememberedVolumes>>,
     /// Servers for which the cluster was searched and had no claim.
     unclaimed: Arc<Mutex<HashSet<LabKey>>>,
@@ -34,9 +36,16 @@ pub(super) enum OwnClaim {
 }
 
 impl Volumes {
-    /// The volumes stored in `records`. `claims` is used to look for claims and to delete them.
-    pub fn new(records: ConfigMapRecords, claims: Claims) -> Self {
-        Self { records, claims, remembered: Arc::default(), unclaimed: Arc::default(), order: Arc::default() }
+    /// The volumes stored in `records`. `claims` is used to look for claims and to delete those of this installation.
+    pub fn new(records: ConfigMapRecords, claims: Claims, instance: LabelValue) -> Self {
+        Self {
+            records,
+            claims,
+            instance,
+            remembered: Arc::default(),
+            unclaimed: Arc::default(),
+            order: Arc::default(),
+        }
     }
 
     /// Reads the stored volumes. No lab may start before that, because it would get an empty volume.
@@ -125,7 +134,7 @@ impl Volumes {
         Ok(release)
     }
 
-    /// Leaves out the claims that name another user. A record is written before its claims are looked at, so it may have
+    /// Leaves out the claims that name another user, or another installation of the service. A record is written before its claims are looked at, so it may have
     /// claims that the server has never got.
     async fn without_claims_of_others(
         &self,
@@ -135,6 +144,12 @@ impl Volumes {
         let mut own = Vec::new();
         for claim in claims {
             let found = self.claims.find(claim.namespace.as_str(), claim.name.as_str()).await?;
+            let labels = found.as_ref().and_then(|found| found.labels.as_ref());
+            let instance = labels.and_then(|labels| labels.get(INSTANCE_LABEL));
+            if let Some(instance) = instance.filter(|instance| *instance != self.instance.as_str()) {
+                tracing::warn!(namespace = %claim.namespace, claim = %claim.name, instance, "a volume claim of another installation is not deleted");
+                continue;
+            }
             match found.as_ref().and_then(owner).filter(|owner| *owner != key.user.as_str()) {
                 None => own.push(claim),
                 Some(owner) => {

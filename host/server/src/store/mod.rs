@@ -9,6 +9,7 @@ mod index;
 mod reach;
 mod signal;
 mod slim;
+pub(crate) use slim::event as slim_event;
 mod watching;
 
 pub use follower::{Claim, Follower};

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -14,7 +14,8 @@ use wasmspawner_core::stage::ObservedPod;
 
 use super::index::Key;
 use super::{Reach, Store, slim};
-use crate::short_watch::short_watch;
+use crate::k8s::Readable;
+use crate::short_watch::{changes, short_watch};
 
 impl Store {
     /// Watches the pods and namespaces that `selector` selects, until `stop`; no namespaces if all labs are in one.
@@ -113,16 +114,14 @@ struct NamespaceList {
 }
 
 async fn watch<K>(
-    api: Api<K>,
+    api: Api<Readable<K>>,
     config: watcher::Config,
     stop: &CancellationToken,
     mut on_change: impl FnMut(watcher::Event<K>),
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let mut stream = std::pin::pin!(
-        watcher(api, config).default_backoff().modify(|object| object.meta_mut().managed_fields = None)
-    );
+    let mut stream = std::pin::pin!(changes(api, config));
     while let Some(change) = stop.run_until_cancelled(stream.next()).await.flatten() {
         match change {
             Ok(change) => on_change(change),

@@ -29,15 +29,15 @@ pub enum LogError {
     Writer(#[from] std::io::Error),
 }
 
-/// The Kubernetes client warns at every connection when it does not verify certificates. The service itself logs that
-/// once, when it connects, so this directive silences the client. Later directives override it.
-const SILENCE_TLS_WARNINGS: &str = "kube_client::client::tls=error";
+/// The Kubernetes client logs answers that it cannot read, whole, and with them the Secrets of a site; so this holds whatever the
+/// configuration says. It also warns at every connection when it does not verify certificates, which the service logs once.
+const SILENCED: &str = "kube_client::client=error";
 
 /// Starts logging, and the recording of traces where there are any, for the whole process. Lines that cannot be written at once are dropped, and counted. The returned
 /// guard must be kept until the process ends.
 pub fn init(config: &TelemetryConfig, traces: Option<&Traces>) -> Result<LastLines, LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.filter.clone());
-    let filter = EnvFilter::try_new(format!("{SILENCE_TLS_WARNINGS},{filter}"))
+    let filter = EnvFilter::try_new(format!("{filter},{SILENCED}"))
         .map_err(|source| LogError::Filter { filter, source })?;
     let writer = NonBlocking::start(std::io::stderr())?;
     let last_lines = writer.last_lines();
@@ -59,7 +59,10 @@ pub fn init(config: &TelemetryConfig, traces: Option<&Traces>) -> Result<LastLin
 
 /// Starts logging for a command that ends soon: warnings as text, none of them dropped.
 pub fn init_tool() -> Result<(), LogError> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
+    let filter = if filter.is_empty() { "warn" } else { &filter };
+    let filter =
+        EnvFilter::try_new(format!("{filter},{SILENCED}")).unwrap_or_else(|_| EnvFilter::new(SILENCED));
     let layer =
         tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false).without_time();
     Ok(tracing_subscriber::registry().with(filter).with(layer.with_ansi(is_terminal())).try_init()?)

@@ -1,9 +1,8 @@
-use std::fs::DirEntry;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use wasmtime::component::Component;
 
@@ -12,8 +11,10 @@ use super::errors::{EngineError, LoadErrorKind};
 use crate::whole_file;
 use wasmspawner_core::digest::Digest;
 
-/// How long a compiled component is kept.
+/// How long a compiled component is kept after it was used the last time.
 const KEPT_FOR: Duration = Duration::from_hours(90 * 24);
+/// The most that is kept, in bytes: half of the volume that the chart has for it. A new version of a policy is a new file.
+const KEPT: u64 = 512 << 20;
 
 /// Creates the cache directory, or checks that nobody else can write into an existing one, because the files in it are
 /// executed as machine code.
@@ -26,21 +27,27 @@ pub(super) fn open(directory: &Path) -> Result<(), EngineError> {
     if !ours {
         return Err(EngineError::CacheNotPrivate(directory.to_owned()));
     }
-    remove_old(directory);
+    make_room(directory, KEPT);
     Ok(())
 }
 
-/// Removes what was compiled long ago: every configuration of a policy has a file of its own. What is still needed is compiled
-/// again.
-fn remove_old(directory: &Path) {
-    let is_old = |entry: &DirEntry| {
-        let modified = entry.metadata().and_then(|metadata| metadata.modified()).ok();
-        let age = modified.and_then(|modified| modified.elapsed().ok());
-        age.is_some_and(|age| age > KEPT_FOR)
-    };
-    for entry in directory.read_dir().into_iter().flatten().flatten().filter(is_old) {
-        if entry.path().extension().is_some_and(|extension| extension == "cwasm") {
-            let _ = std::fs::remove_file(entry.path());
+/// Removes what was used long ago, and the oldest of what has more than `most` bytes together: every version and configuration of a
+/// policy has a file of its own. What is still needed is compiled again.
+fn make_room(directory: &Path, most: u64) {
+    let entries = directory.read_dir().into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "cwasm"));
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = files
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            Some((metadata.modified().ok()?, metadata.len(), entry.path()))
+        })
+        .collect();
+    files.sort_by(|(one, ..), (other, ..)| other.cmp(one));
+    let mut kept = 0;
+    for (used, bytes, file) in files {
+        kept += bytes;
+        if kept > most || used.elapsed().is_ok_and(|age| age > KEPT_FOR) {
+            let _ = std::fs::remove_file(file);
         }
     }
 }
@@ -73,6 +80,7 @@ pub(super) async fn compile(
         if let Err(error) = whole_file::write(&file, &machine_code) {
             tracing::warn!(file = %file.display(), %error, "cannot write the compiled policy into the cache");
         }
+        make_room(directory, KEPT);
     }
     Ok(component)
 }
@@ -90,6 +98,8 @@ pub(super) fn file_name(engine: &Engine, from: &[&Digest]) -> String {
 pub(super) fn read(engine: &Engine, name: &str) -> Option<Component> {
     let file = engine.options.cache.as_ref()?.join(name);
     let machine_code = std::fs::read(&file).ok()?;
+    // The files that were used last are kept. If that cannot be noted, it is only compiled again.
+    let _ = std::fs::File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
     let log = |error: &wasmtime::Error| {
         tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
     };
@@ -106,5 +116,31 @@ pub(super) fn deserialize(engine: &Engine, machine_code: &[u8]) -> wasmtime::Res
     // user may write, which `whole_file::write` put there.
     unsafe {
         Component::deserialize(&engine.wasm, machine_code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_last_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let file = |name: &str, age: Duration| {
+            let file = std::fs::File::create_new(folder.path().join(name)).unwrap();
+            file.set_len(10).unwrap();
+            file.set_modified(now - age).unwrap();
+        };
+        file("old.cwasm", KEPT_FOR * 2);
+        file("first.cwasm", Duration::from_hours(3));
+        file("second.cwasm", Duration::from_hours(2));
+        file("third.cwasm", Duration::from_hours(1));
+        file("else.json", Duration::from_hours(9));
+        make_room(folder.path(), 29);
+        let mut left: Vec<_> =
+            folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["else.json", "second.cwasm", "third.cwasm"]);
     }
 }

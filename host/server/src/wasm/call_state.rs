@@ -18,7 +18,7 @@ use crate::inventory::LiveInventory;
 
 /// The most bytes that one call of `random` returns.
 const RANDOM_BYTES: u32 = 1024;
-/// The longest template that `expand` accepts, in bytes. The host expands it outside the guest's deadline.
+/// The longest template that `expand` accepts, and the longest text that it returns, in bytes. The host expands it outside the guest's deadline.
 const TEMPLATE_BYTES: usize = 64 << 10;
 /// How many bytes of a guest's standard error are kept, for the message of a panic.
 const STDERR_BYTES: usize = 2048;
@@ -175,7 +175,9 @@ fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
     if parsed.needs_userid() {
         return Err("{userid} is not known when a lab is started; use {username} or {user_server}".into());
     }
-    Ok(lab.map_or(template, |lab| parsed.render(lab)))
+    let Some(lab) = lab else { return Ok(template) };
+    let expanded = parsed.render_within(TEMPLATE_BYTES, lab);
+    expanded.ok_or_else(|| format!("becomes longer than {TEMPLATE_BYTES} bytes"))
 }
 
 /// The error message. JSON and shell scripts contain braces too, so it says how to write a brace.

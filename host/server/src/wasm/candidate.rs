@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use wasmspawner_core::difference::differences;
+use wasmspawner_core::difference::places;
 
 use super::candidate_report::{CandidateReport, DifferentAnswer};
 use super::engine::Engine;
@@ -84,8 +84,7 @@ impl Candidate {
             Ok(answer) => told(Ok(answer)),
             Err(error) => told(Err(&error)),
         });
-        let places: Vec<String> =
-            differences(live, &candidate).into_iter().map(|difference| difference.place).collect();
+        let places = places(live, &candidate);
         if places.is_empty() {
             self.lock().same += 1;
             return (engine.options.on_compared)(&self.of, hook, "same");

@@ -17,6 +17,7 @@ use tokio::process::{Child, Command};
 use super::engine_config::compile;
 use super::errors::LoadErrorKind;
 use super::message::message;
+use crate::machine_memory;
 
 /// The command of this program that compiles a component.
 pub const COMMAND: &str = "compile-policy";
@@ -24,6 +25,8 @@ pub const COMMAND: &str = "compile-policy";
 /// The most machine code of one component, in bytes: some five times the largest component. The service holds it twice while
 /// it loads a policy.
 const MACHINE_CODE: u64 = 160 << 20;
+/// The most threads of a compilation.
+const MOST_THREADS: usize = 8;
 /// How many times as long as it may compute a compilation may take. It has a low priority while the service is in use, so a busy
 /// machine makes it wait.
 const PATIENCE: u32 = 5;
@@ -35,7 +38,8 @@ const MESSAGE: u64 = 4 << 10;
 pub struct Compiler {
     /// The program with the command `compile-policy`: this one, or another of the same version.
     pub program: PathBuf,
-    /// The most memory that the compilation of one component may take, in bytes.
+    /// The most memory that the compilation of one component may take, in bytes. With the calls of a policy, which have a quarter of
+    /// what the control group allows, it stays below the limit: a kubelet ends all processes of a container that exceeds it.
     pub memory_bytes: u64,
     /// The most machine code of one component, in bytes.
     pub machine_code_bytes: u64,
@@ -47,7 +51,7 @@ impl Default for Compiler {
     fn default() -> Self {
         Self {
             program: this_program(),
-            memory_bytes: 2 << 30,
+            memory_bytes: (machine_memory::limit() as u64 / 8 * 5).min(2 << 30),
             machine_code_bytes: MACHINE_CODE,
             timeout: Duration::from_mins(1),
         }
@@ -81,6 +85,8 @@ impl Compiler {
             .arg(self.memory_bytes.to_string())
             .arg(self.cpu_seconds().to_string())
             .env_clear()
+            // Each of the threads of a compilation takes memory.
+            .env("RAYON_NUM_THREADS", threads().to_string())
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -91,8 +97,7 @@ impl Compiler {
 
     /// The limit of CPU time. It holds also if this process ends and cannot kill the other one.
     fn cpu_seconds(&self) -> u64 {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        self.timeout.as_secs().max(1).saturating_mul(u64::try_from(cores).unwrap_or(1))
+        self.timeout.as_secs().max(1).saturating_mul(threads() as u64)
     }
 
     fn answer(
@@ -141,6 +146,11 @@ impl Compiler {
             tokio::try_join!(send, received(stdout, most), received(stderr, MESSAGE))?;
         Ok((child.wait().await?, machine_code, message))
     }
+}
+
+/// How many threads a compilation may have.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
 }
 
 /// The first `most` bytes of a pipe, which is closed then.

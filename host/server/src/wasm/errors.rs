@@ -169,12 +169,15 @@ fn readable_fields(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields.into_iter().map(short).collect()
 }
 
+/// The longest pause that a policy can ask for, in seconds.
+const LONGEST_PAUSE: u32 = 24 * 60 * 60;
+
 impl From<HookError> for CallErrorKind {
     fn from(error: HookError) -> Self {
         match error {
             HookError::Denied(denial) => Self::Denied(readable(denial)),
             HookError::Invalid(fields) => Self::invalid(fields),
-            HookError::RetryLater(seconds) => Self::RetryLater(seconds),
+            HookError::RetryLater(seconds) => Self::RetryLater(seconds.clamp(1, LONGEST_PAUSE)),
             HookError::Internal(text) => Self::Guest(message(text)),
         }
     }
@@ -287,7 +290,8 @@ pub enum LoadErrorKind {
     CompileTimeout(u64),
     /// The compilation needs more memory than this, in MiB.
     #[error(
-        "compiling it took more than {0} MiB of memory, or ended the compiler; make the component smaller"
+        "compiling it took more than {0} MiB of memory, or ended the compiler; give the service more memory (it takes five eighths \
+         of what its container may have, at most 2 GiB), or make the component smaller"
     )]
     CompileMemory(u64),
     /// The machine code of the component is larger than this, in MiB.

@@ -37,6 +37,8 @@ struct State {
     longest: AtomicU64,
     /// What counts of the slices before, in nanoseconds.
     counted_before: AtomicU64,
+    /// What was computed in the slices before, whatever counts of it, in nanoseconds.
+    computed_before: AtomicU64,
     /// Whether the call lets others have the thread, and has not waited for anything but a thread since.
     lets_others: AtomicBool,
     /// Whether the call waits for something else than a thread.
@@ -84,6 +86,11 @@ impl TimeSlice {
         before + this_slice.min(TICK)
     }
 
+    /// For how long the call has computed in the slices that have ended, whatever counts of it.
+    pub(super) fn computed_in_all(&self) -> Duration {
+        Duration::from_nanos(self.0.computed_before.load(Ordering::Relaxed))
+    }
+
     /// The slice is about to end because others are to have the thread.
     pub(super) fn let_others(&self) {
         self.0.lets_others.store(true, Ordering::Relaxed);
@@ -96,6 +103,7 @@ impl TimeSlice {
 
     /// Ends a slice of this length. To look at the time once more would take as long as all of this.
     fn end(&self, computed: Duration, call_has_ended: bool) {
+        self.0.computed_before.fetch_add(nanos(computed), Ordering::Relaxed);
         self.0.counted_before.store(nanos(self.counted_with(computed)), Ordering::Relaxed);
         let waits = !call_has_ended && !self.0.lets_others.load(Ordering::Relaxed);
         self.0.waits.store(waits, Ordering::Relaxed);
@@ -106,17 +114,16 @@ impl TimeSlice {
 pub(super) struct InSlices<F> {
     call: Pin<Box<F>>,
     slice: TimeSlice,
-    computed: Duration,
 }
 
 impl<F: Future> InSlices<F> {
     pub(super) fn new(call: F, slice: TimeSlice) -> Self {
-        Self { call: Box::pin(call), slice, computed: Duration::ZERO }
+        Self { call: Box::pin(call), slice }
     }
 
     /// For how long it has computed in all slices that have ended, whatever counts of it.
     pub(super) fn computed(&self) -> Duration {
-        self.computed
+        self.slice.computed_in_all()
     }
 
     /// Its slices, for those who do not have the call.
@@ -132,7 +139,6 @@ impl<F: Future> Future for InSlices<F> {
         self.slice.begin();
         let polled = self.call.as_mut().poll(cx);
         let computed = self.slice.computed();
-        self.computed += computed;
         self.slice.end(computed, polled.is_ready());
         polled
     }

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::DynamicObject;
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -17,8 +17,9 @@ use wasmspawner_core::names::{NamespaceName, ObjectName};
 use wasmspawner_core::workload::{Workload, WorkloadKind, controller_uid};
 
 use super::{REVISION, Workloads, watch_of};
-use crate::k8s::{parse_workload, workload_resource};
-use crate::short_watch::short_watch;
+use crate::k8s::{Readable, parse_workload, workload_resource};
+use crate::short_watch::{changes, short_watch};
+use crate::store::slim_event;
 
 impl Workloads {
     /// Watches until `stop`: the workloads of all namespaces, and those of their pods that have `label`.
@@ -41,7 +42,7 @@ impl Workloads {
         kind: WorkloadKind,
         stop: &CancellationToken,
     ) {
-        let api: Api<DynamicObject> =
+        let api: Api<Readable<DynamicObject>> =
             Api::namespaced_with(client.clone(), namespace.as_str(), &workload_resource(kind));
         let mut listed = HashSet::new();
         watch(api, short_watch(), stop, |change| {
@@ -80,7 +81,7 @@ impl Workloads {
         label: &str,
         stop: &CancellationToken,
     ) {
-        let api: Api<Pod> = Api::namespaced(client.clone(), namespace.as_str());
+        let api: Api<Readable<Pod>> = Api::namespaced(client.clone(), namespace.as_str());
         let mut listed = HashSet::new();
         watch(api, short_watch().labels(label), stop, |change| {
             match change {
@@ -113,17 +114,21 @@ impl Workloads {
         label: &str,
         stop: &CancellationToken,
     ) {
-        let api: Api<ReplicaSet> = Api::namespaced(client.clone(), namespace.as_str());
+        let api: Api<Readable<ReplicaSet>> = Api::namespaced(client.clone(), namespace.as_str());
         let (mut here, mut listed) = (HashSet::new(), HashSet::new());
         watch(api, short_watch().labels(label), stop, |change| {
             match change {
                 watcher::Event::Init => listed.clear(),
                 watcher::Event::InitApply(revision) | watcher::Event::Apply(revision) => {
                     let deployment = controller_uid(&revision.metadata, WorkloadKind::Deployment.kind());
-                    if let Some((uid, deployment)) = revision.metadata.uid.zip(deployment) {
+                    let Some(uid) = revision.metadata.uid else { return };
+                    if let Some(deployment) = deployment {
                         listed.insert(uid.clone());
                         here.insert(uid.clone());
                         Arc::make_mut(&mut self.write().revisions).insert(uid, deployment);
+                    } else {
+                        // Its controller has let it go, because it is none of its revisions.
+                        Arc::make_mut(&mut self.write().revisions).remove(&uid);
                     }
                 }
                 watcher::Event::InitDone => {
@@ -142,10 +147,10 @@ impl Workloads {
     }
 
     async fn follow_events(&self, client: &Client, namespace: &NamespaceName, stop: &CancellationToken) {
-        let api: Api<Event> = Api::namespaced(client.clone(), namespace.as_str());
+        let api: Api<Readable<Event>> = Api::namespaced(client.clone(), namespace.as_str());
         watch(api, short_watch().fields("involvedObject.kind=Pod"), stop, |change| {
             if let watcher::Event::InitApply(event) | watcher::Event::Apply(event) = change {
-                self.write().put_event(namespace.as_str(), event);
+                self.write().put_event(namespace.as_str(), slim_event(event));
                 self.changed.send_replace(());
             }
         })
@@ -168,16 +173,14 @@ fn name(kind: WorkloadKind, object: &DynamicObject) -> Option<Workload> {
 }
 
 async fn watch<K>(
-    api: Api<K>,
+    api: Api<Readable<K>>,
     config: watcher::Config,
     stop: &CancellationToken,
     mut on_change: impl FnMut(watcher::Event<K>),
 ) where
-    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    K: Resource<DynamicType: Clone> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let mut stream = std::pin::pin!(
-        watcher(api, config).default_backoff().modify(|object| object.meta_mut().managed_fields = None)
-    );
+    let mut stream = std::pin::pin!(changes(api, config));
     while let Some(change) = stop.run_until_cancelled(stream.next()).await.flatten() {
         match change {
             Ok(change) => on_change(change),

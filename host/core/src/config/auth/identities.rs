@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::identity::{Group, Identity};
+use crate::identity::{Group, Identity, UnlikelyGroups};
 use crate::names::Username;
 
 /// UIDs, GIDs and groups of users for whom the identity provider has none.
@@ -39,13 +39,15 @@ pub struct IdentityEntry {
     pub display_name: Option<String>,
 }
 
-/// What nobody says about a user, neither an identity provider nor the configuration.
+/// Why a user's identity cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incomplete {
-    /// UID and GID.
+    /// Nobody says UID and GID, neither an identity provider nor the configuration.
     Numbers,
-    /// The groups. Policies decide by groups, so none is not assumed.
+    /// Nobody says the groups. Policies decide by groups, so none is not assumed.
     Groups,
+    /// There are too many groups.
+    Unlikely(UnlikelyGroups),
 }
 
 impl Identities {
@@ -68,6 +70,7 @@ impl Identities {
             None if self.users.contains_key(user) => {}
             None => return Err(Incomplete::Groups),
         }
+        identity.check_groups().map_err(Incomplete::Unlikely)?;
         Ok(identity)
     }
 

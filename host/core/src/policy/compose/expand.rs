@@ -13,6 +13,9 @@ use crate::names::{Fields, Template, TemplateScope};
 use crate::policy::{Customization, EnvValue, EnvVar, FieldError, Mount, Value, VolumeSource};
 use crate::spawn::SpawnRequest;
 
+/// The longest name or path that a template may become, in bytes: the longest path on Linux.
+const LONGEST: usize = 4096;
+
 /// Returns the answers, and the grants that contain templates, with templates expanded.
 pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, SpawnRejected> {
     let brace = user_text_with(&inputs.request, |text| text.contains(['{', '}']));
@@ -84,8 +87,9 @@ fn expand_answer(
             );
             return Err(SpawnRejected::request(vec![FieldError::new("options", message)]));
         }
-        match Template::parse(&field, text, TemplateScope::Lab) {
-            Ok(template) => *text = template.render(fields),
+        match Template::parse(&field, text, TemplateScope::Lab).map(|it| it.render_within(LONGEST, fields)) {
+            Ok(Some(expanded)) => *text = expanded,
+            Ok(None) => refused.push(FieldError::new(field, format!("becomes longer than {LONGEST} bytes"))),
             Err(error) => refused.push(FieldError::new(field, error.problem.to_string())),
         }
     }

@@ -10,6 +10,7 @@ use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
+use super::lookups::Weighed;
 use super::{AuthError, Authenticator, Sender};
 use crate::http::connections::{Visitor, Who};
 use crate::http::fair_use::{FairUse, UserSlot};
@@ -68,6 +69,22 @@ impl Caller {
     }
 }
 
+impl Weighed for Caller {
+    fn bytes(&self) -> usize {
+        let servers: usize = self.rights.servers.iter().map(|server| server.as_str().len() + 64).sum();
+        let identity = self.identity.as_ref().map_or(0, |identity| {
+            let groups: usize = identity.groups.iter().map(|group| group.name.len() + 32).sum();
+            groups
+                + [&identity.email, &identity.display_name]
+                    .into_iter()
+                    .flatten()
+                    .map(String::len)
+                    .sum::<usize>()
+        });
+        servers + identity + self.username.as_str().len() + self.token.expose().len()
+    }
+}
+
 impl<S> FromRequestParts<S> for Caller
 where
     S: Send + Sync,
@@ -110,9 +127,9 @@ impl From<AuthError> for Problem {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "identity_provider_unavailable", msg)
                     .retry_after(5)
             }
-            AuthError::UnknownIdentity(_) | AuthError::UnknownGroups { .. } => {
-                Self::new(StatusCode::FORBIDDEN, "identity_unknown", msg)
-            }
+            AuthError::UnknownIdentity(_)
+            | AuthError::UnknownGroups { .. }
+            | AuthError::UnlikelyGroups { .. } => Self::new(StatusCode::FORBIDDEN, "identity_unknown", msg),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use wasmspawner_core::config::auth::Incomplete;
+use wasmspawner_core::identity::UnlikelyGroups;
 use wasmspawner_core::names::Username;
 
 /// Why a request is not authenticated. No message reveals anything about a credential that its sender does not know.
@@ -52,6 +53,14 @@ pub(in crate::http) enum AuthError {
         /// What makes the provider say them.
         remedy: &'static str,
     },
+    /// The identity provider says more groups than anybody has.
+    #[error("the groups of `{user}` cannot be used: {problem}")]
+    UnlikelyGroups {
+        /// The user.
+        user: Username,
+        /// How many there are.
+        problem: UnlikelyGroups,
+    },
 }
 
 impl AuthError {
@@ -60,6 +69,7 @@ impl AuthError {
         match lack {
             Incomplete::Numbers => Self::UnknownIdentity(user.clone()),
             Incomplete::Groups => Self::UnknownGroups { user: user.clone(), remedy },
+            Incomplete::Unlikely(problem) => Self::UnlikelyGroups { user: user.clone(), problem },
         }
     }
 
@@ -73,7 +83,10 @@ impl AuthError {
             Self::UnknownToken => 3,
             Self::BadIngressHeader(_) => 4,
             Self::ExpiredToken(_) | Self::UnsuitableToken(_) => 5,
-            Self::UnknownIdentity(_) | Self::UnknownGroups { .. } | Self::CrossSite => 6,
+            Self::UnknownIdentity(_)
+            | Self::UnknownGroups { .. }
+            | Self::UnlikelyGroups { .. }
+            | Self::CrossSite => 6,
             Self::Unavailable(_) => 7,
         }
     }

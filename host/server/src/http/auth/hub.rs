@@ -1,5 +1,6 @@
 //! Authentication with JupyterHub's tokens, which are checked at the Hub.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -16,7 +17,7 @@ use super::lookups::Lookups;
 use super::{AuthError, AuthSetupError, Caller};
 use crate::http::connections::Block;
 use crate::hub::{HubApi, HubUser, OwnerKind, traced, user_url};
-use crate::outgoing;
+use crate::outgoing::{self, innermost};
 
 /// Asks the Hub whom a token belongs to.
 pub(super) struct Hub {
@@ -118,7 +119,7 @@ async fn answer(
     token: &SecretString,
 ) -> Result<Option<HubUser>, AuthError> {
     let request = request.header(http::header::AUTHORIZATION, format!("token {}", token.expose()));
-    let response = traced(route, request).await.map_err(unavailable)?;
+    let response = traced(route, request).await.map_err(|error| unavailable(innermost(&error)))?;
     match response.status() {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => Ok(None),
         status if status.is_success() => {
@@ -128,7 +129,7 @@ async fn answer(
     }
 }
 
-fn unavailable(error: impl std::fmt::Debug) -> AuthError {
-    tracing::warn!(?error, "JupyterHub gave no answer about a token or a user");
+fn unavailable(error: impl Display) -> AuthError {
+    tracing::warn!(%error, "JupyterHub gave no answer about a token or a user");
     AuthError::Unavailable(PROVIDER)
 }

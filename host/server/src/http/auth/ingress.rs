@@ -1,5 +1,6 @@
 //! Authentication by a trusted ingress (Gafaelfawr).
 
+use std::fmt::Display;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -17,9 +18,9 @@ use wasmspawner_core::token::TokenDigest;
 
 use super::caller::Provider;
 use super::ingress_secret::IngressSecret;
-use super::lookups::Lookups;
+use super::lookups::{Lookups, Weighed};
 use super::{AuthError, AuthSetupError, Caller};
-use crate::outgoing;
+use crate::outgoing::{self, innermost};
 
 /// Trusts the headers of a trusted ingress, and asks Gafaelfawr for what they do not say.
 pub(super) struct Ingress {
@@ -43,6 +44,15 @@ const GROUPS_REMEDY: &str = "let the ingress delegate a token for which Gafaelfa
 struct KnownUser {
     user: UserInfo,
     scopes: ScopeSet,
+}
+
+impl Weighed for KnownUser {
+    fn bytes(&self) -> usize {
+        let UserInfo { username, details } = &self.user;
+        let groups: usize = details.groups.iter().flatten().map(|group| group.name.len() + 32).sum();
+        let texts = [&details.name, &details.email].into_iter().flatten().map(String::len);
+        groups + texts.sum::<usize>() + username.as_str().len()
+    }
 }
 
 /// The answer to `GET /auth/api/v1/user-info`.
@@ -169,7 +179,7 @@ impl Ingress {
 
     async fn get<T: DeserializeOwned>(&self, path: &str, token: &SecretString) -> Result<T, AuthError> {
         let request = self.client.get(self.config.url.join(path)).bearer_auth(token.expose());
-        let response = request.send().await.map_err(unavailable)?;
+        let response = request.send().await.map_err(|error| unavailable(innermost(&error)))?;
         match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
                 Err(AuthError::UnknownToken)
@@ -221,6 +231,9 @@ impl Ingress {
         identity.groups.extend(groups.unwrap_or_default());
         let in_header = in_header.unwrap_or_default().split(',').map(str::trim);
         identity.join(in_header.filter(|name| !name.is_empty()));
+        identity
+            .check_groups()
+            .map_err(|problem| AuthError::UnlikelyGroups { user: user.clone(), problem })?;
         identity.email = known_email.or(identity.email).or_else(|| email.map(str::to_owned));
         identity.display_name = name.or(identity.display_name);
         let notebook = quota.and_then(|quota| quota.notebook);
@@ -250,7 +263,7 @@ fn single_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h st
     }
 }
 
-fn unavailable(error: impl std::fmt::Debug) -> AuthError {
-    tracing::warn!(?error, "Gafaelfawr gave no answer about a token");
+fn unavailable(error: impl Display) -> AuthError {
+    tracing::warn!(%error, "Gafaelfawr gave no answer about a token");
     AuthError::Unavailable(PROVIDER)
 }

@@ -12,6 +12,12 @@ use super::AuthError;
 use crate::http::connections::Block;
 use crate::per_key::PerKey;
 
+/// What is remembered about a token.
+pub(super) trait Weighed {
+    /// The size of its texts in bytes.
+    fn bytes(&self) -> usize;
+}
+
 /// Answers by token. A request about a token that is being looked up waits for that look-up. When the provider does not
 /// answer, its last good answer about a token is used for a while.
 pub(super) struct Lookups<V> {
@@ -38,18 +44,27 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How old an answer may be that stands in for a provider that does not answer. A token that was revoked in the
 /// meantime is accepted for that long.
 const LAST_GOOD_FOR: Duration = Duration::from_mins(5);
-/// The most tokens that are remembered.
-const MOST: u64 = 20_000;
+/// How much is remembered, in bytes: about 40,000 answers. Who is asked may say much about each token.
+const MEMORY: u64 = 64 << 20;
+/// What an answer takes beside its texts, in bytes.
+const ENTRY: usize = 1 << 10;
 /// The most look-ups at any one time, and how long a request waits for its turn.
 const MOST_AT_ONCE: usize = 64;
 const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
 /// The most look-ups for one address at any one time. The Hub has one address, and answers one question after the other.
 const PER_ADDRESS: NonZeroU32 = NonZeroU32::new(8).expect("it is not zero");
 
-impl<V: Clone + Send + Sync + 'static> Lookups<V> {
+impl<V: Weighed + Clone + Send + Sync + 'static> Lookups<V> {
     /// Answers of `provider` are kept for the duration `cached_for`.
     pub(super) fn new(provider: &'static str, cached_for: Duration) -> Self {
-        let answers = Cache::builder().max_capacity(MOST).time_to_live(cached_for + LAST_GOOD_FOR).build();
+        let answers = Cache::builder()
+            .max_capacity(MEMORY)
+            .weigher(|_, answer: &Answer<V>| {
+                let texts = answer.result.as_ref().map_or(0, Weighed::bytes);
+                u32::try_from(ENTRY + texts).unwrap_or(u32::MAX)
+            })
+            .time_to_live(cached_for + LAST_GOOD_FOR)
+            .build();
         Self {
             provider,
             cached_for,
@@ -129,6 +144,32 @@ mod tests {
 
     const CACHED_FOR: Duration = Duration::from_mins(1);
     const AWAY: AuthError = AuthError::Unavailable("the provider");
+
+    impl Weighed for usize {
+        fn bytes(&self) -> usize {
+            0
+        }
+    }
+
+    /// An answer of a megabyte.
+    #[derive(Clone)]
+    struct Long;
+
+    impl Weighed for Long {
+        fn bytes(&self) -> usize {
+            1 << 20
+        }
+    }
+
+    #[tokio::test]
+    async fn long_answers_take_the_places_of_others() {
+        let lookups = Lookups::new("the provider", CACHED_FOR);
+        for n in 0..500 {
+            lookups.get(TokenDigest::of(&n.to_string()), None, async { Ok(Long) }).await.ok();
+        }
+        lookups.answers.run_pending_tasks().await;
+        assert!(lookups.answers.entry_count() <= MEMORY >> 20, "{}", lookups.answers.entry_count());
+    }
 
     fn lookups() -> Lookups<usize> {
         Lookups::new("the provider", CACHED_FOR)

@@ -18,6 +18,7 @@ use http::HeaderMap;
 use wasmspawner_core::config::auth::{Auth, AuthMethod, Identities};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
+use wasmspawner_core::secret::SecretString;
 
 use super::connections::Block;
 use crate::hub::HubApi;
@@ -109,19 +110,33 @@ impl Methods {
 
     async fn caller(&self, headers: &HeaderMap, from: &Sender) -> Result<Caller, AuthError> {
         let mut refusal = AuthError::Missing;
+        let may_be_the_hub_s = self.may_be_the_hub_s(headers);
         for method in &self.methods {
+            if matches!(method, Method::Hub(_)) && !may_be_the_hub_s {
+                refusal = heavier(refusal, AuthError::UnknownToken);
+                continue;
+            }
             let error = match method.caller(headers, from).await {
                 Ok(caller) => return Ok(caller),
                 Err(error) => error,
             };
-            if error.weight() > refusal.weight() {
-                refusal = error;
-            }
-            if method.is_last_for(headers) {
+            let is_last = method.is_last_for(headers, &error);
+            refusal = heavier(refusal, error);
+            if is_last {
                 break;
             }
         }
         Err(refusal)
+    }
+
+    /// False if JupyterHub must not see the credential: beside another identity provider, only what has the form of JupyterHub's
+    /// own tokens is sent there. A token of another one has dots, also if it is not quite in form.
+    fn may_be_the_hub_s(&self, headers: &HeaderMap) -> bool {
+        let others = self.methods.iter().any(|method| matches!(method, Method::Oidc(_) | Method::Ingress(_)));
+        let in_form = |token: SecretString| {
+            token.expose().bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        };
+        !others || bearer::token(headers).map_or(true, in_form)
     }
 
     async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
@@ -151,6 +166,11 @@ impl Methods {
     }
 }
 
+/// The error that says more about a credential; the first one if both say as much.
+fn heavier(one: AuthError, other: AuthError) -> AuthError {
+    if other.weight() > one.weight() { other } else { one }
+}
+
 impl Method {
     async fn caller(&self, headers: &HeaderMap, from: &Sender) -> Result<Caller, AuthError> {
         match self {
@@ -161,11 +181,14 @@ impl Method {
         }
     }
 
-    /// True when no method after this one may see the credential.
-    fn is_last_for(&self, headers: &HeaderMap) -> bool {
+    /// True when no method after this one, which has refused the credential, may see it.
+    fn is_last_for(&self, headers: &HeaderMap, error: &AuthError) -> bool {
         match self {
             Self::Oidc(oidc) => bearer::token(headers).is_ok_and(|token| oidc.claims(&token)),
-            Self::Static(_) | Self::Hub(_) | Self::Ingress(_) => false,
+            Self::Static(tokens) => bearer::token(headers).is_ok_and(|token| tokens.have_had(&token)),
+            // Who comes through the ingress is whom the ingress says, and nobody else if it is wrong.
+            Self::Ingress(_) => !matches!(error, AuthError::Missing | AuthError::UntrustedPeer),
+            Self::Hub(_) => false,
         }
     }
 

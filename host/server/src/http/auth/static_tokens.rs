@@ -1,10 +1,11 @@
 //! Authentication with tokens from a file, which may change while the service runs.
 
+use std::collections::HashSet;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -31,6 +32,9 @@ pub(super) struct StaticTokens {
     path: PathBuf,
     recheck: Duration,
     tokens: ArcSwap<Vec<TokenEntry>>,
+    /// All tokens that have been in the file since the start. One that is not there any more may come back, so nobody else is asked
+    /// about it.
+    ever: std::sync::Mutex<HashSet<TokenDigest>>,
     seen: Mutex<Seen>,
 }
 
@@ -54,7 +58,13 @@ impl StaticTokens {
         let metadata = tokio::fs::metadata(&path).await.map_err(unreadable)?;
         let tokens = read(&path, &metadata).await?;
         let seen = Mutex::new(Seen { version: Version::of(&metadata), checked: Instant::now() });
-        Ok(Self { path, recheck: RECHECK, tokens: ArcSwap::from_pointee(tokens), seen })
+        let ever = std::sync::Mutex::new(digests(&tokens).collect());
+        Ok(Self { path, recheck: RECHECK, tokens: ArcSwap::from_pointee(tokens), ever, seen })
+    }
+
+    /// True if the token is in the file, or was there since the start.
+    pub(super) fn have_had(&self, token: &SecretString) -> bool {
+        self.ever.lock().unwrap_or_else(PoisonError::into_inner).contains(&TokenDigest::of(token.expose()))
     }
 
     pub(super) async fn caller(&self, token: &SecretString) -> Result<Caller, AuthError> {
@@ -109,7 +119,10 @@ impl StaticTokens {
         let version = Version::of(&metadata);
         if version != known {
             match read(&self.path, &metadata).await {
-                Ok(tokens) => self.tokens.store(Arc::new(tokens)),
+                Ok(tokens) => {
+                    self.ever.lock().unwrap_or_else(PoisonError::into_inner).extend(digests(&tokens));
+                    self.tokens.store(Arc::new(tokens));
+                }
                 Err(error) => {
                     tracing::warn!(%error, "the token file changed and cannot be used; the old tokens stay");
                 }
@@ -117,6 +130,10 @@ impl StaticTokens {
         }
         version
     }
+}
+
+fn digests(tokens: &[TokenEntry]) -> impl Iterator<Item = TokenDigest> {
+    tokens.iter().map(|entry| entry.sha256)
 }
 
 fn described(entry: TokenEntry, token: &SecretString) -> Caller {

@@ -6,7 +6,6 @@ use std::pin::Pin;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use opentelemetry_http::{HttpClient, HttpError};
-use reqwest::redirect::Policy;
 use tokio::runtime::Handle;
 use wasmspawner_core::config::OtlpConfig;
 
@@ -29,7 +28,7 @@ impl Collector {
     pub(in crate::telemetry) fn new(config: &OtlpConfig, runtime: Handle) -> Result<Self, OtlpError> {
         let plain = config.endpoint.as_str().starts_with("http://");
         // A redirect could lead the credential elsewhere.
-        let builder = outgoing::builder(plain, config.timeout.unsigned_abs()).redirect(Policy::none());
+        let builder = outgoing::builder(plain, config.timeout.unsigned_abs());
         let collector = Self { http: builder.build()?, headers_file: config.headers_file.clone(), runtime };
         if let Some(file) = &collector.headers_file {
             read(file)?;

@@ -1,11 +1,19 @@
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Write};
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use wasmspawner_core::digest::Digest;
 
 use crate::yaml_problem;
 
 /// The largest file or document, in bytes.
 pub(super) const LARGEST: usize = 1 << 20;
+
+/// The most of its content as JSON, in bytes: each line of CSV repeats the names of its columns.
+const LARGEST_JSON: usize = 8 << 20;
+/// The most columns of CSV.
+const MOST_COLUMNS: usize = 1_000;
 
 /// The content of a file or a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,15 +25,17 @@ pub(crate) struct Datum {
 }
 
 impl Datum {
-    fn new(content: &Value) -> Self {
-        let json = content.to_string();
-        Self { version: Digest::of(json.as_bytes()).to_string(), json }
+    fn new(json: Json) -> Result<Self, String> {
+        let json = String::from_utf8(json.0).map_err(|error| error.to_string())?;
+        Ok(Self { version: Digest::of(json.as_bytes()).to_string(), json })
     }
 
     /// Reads YAML, of which JSON is a part.
     pub(super) fn from_yaml(text: &str) -> Result<Self, String> {
-        let value = serde_saphyr::from_str(text).map_err(|error| yaml_problem::in_one_line(&error))?;
-        Ok(Self::new(&value))
+        let value: Value = serde_saphyr::from_str(text).map_err(|error| yaml_problem::in_one_line(&error))?;
+        let mut json = Json::default();
+        json.add(&value)?;
+        Self::new(json)
     }
 
     /// Reads CSV. Its first line has the names of its columns, and each other line becomes an object of texts.
@@ -34,17 +44,52 @@ impl Datum {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let names = reader.headers().map_err(|error| error.to_string())?.clone();
-        if let Some((at, name)) =
-            names.iter().enumerate().find(|(at, name)| names.iter().take(*at).any(|other| other == *name))
-        {
+        if names.len() > MOST_COLUMNS {
+            return Err(format!("has {} columns; at most {MOST_COLUMNS} are read", names.len()));
+        }
+        let mut known = HashSet::new();
+        if let Some((at, name)) = names.iter().enumerate().find(|(_, name)| !known.insert(*name)) {
+            let name: String = name.chars().take(80).collect();
             return Err(format!("column {} has the name {name:?} of an earlier one", at + 1));
         }
-        let lines = reader.records().map(|line| {
+        let mut json = Json::default();
+        let mut separator = "[";
+        for line in reader.records() {
             let line = line.map_err(|error| error.to_string())?;
-            let fields = names.iter().zip(&line).map(|(name, value)| (name.to_owned(), value.into()));
-            Ok(Value::Object(fields.collect::<Map<_, _>>()))
-        });
-        Ok(Self::new(&Value::Array(lines.collect::<Result<_, String>>()?)))
+            json.text(separator)?;
+            json.add(&names.iter().zip(&line).collect::<BTreeMap<_, _>>())?;
+            separator = ",";
+        }
+        json.text(if separator == "[" { "[]" } else { "]" })?;
+        Self::new(json)
+    }
+}
+
+/// JSON that is being written, up to a limit.
+#[derive(Default)]
+struct Json(Vec<u8>);
+
+impl Json {
+    fn text(&mut self, text: &str) -> Result<(), String> {
+        self.write_all(text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    fn add(&mut self, value: &impl Serialize) -> Result<(), String> {
+        serde_json::to_writer(self, value).map_err(|error| error.to_string())
+    }
+}
+
+impl Write for Json {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LARGEST_JSON {
+            return Err(io::Error::other(format!("is larger than {LARGEST_JSON} bytes as JSON")));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -66,6 +111,17 @@ mod tests {
         assert_eq!(read.json, r#"[{"hours":"40","user":"ada"},{"hours":"","user":"lovelace, a"}]"#);
         assert_eq!(Datum::from_csv("user,hours\n").unwrap().json, "[]");
         assert_eq!(Datum::from_csv("").unwrap().json, "[]");
+    }
+
+    /// A megabyte of CSV may be a hundred gigabytes of JSON, and a name in each of its columns takes minutes to compare.
+    #[test]
+    fn what_becomes_too_large_is_refused() {
+        let long_name = format!("{}\n{}", "k".repeat(LARGEST / 2), "x\n".repeat(LARGEST / 4));
+        assert!(Datum::from_csv(&long_name).unwrap_err().contains("as JSON"));
+        let columns: Vec<String> = (0..200_000).map(|n| n.to_string()).collect();
+        assert!(Datum::from_csv(&columns.join(",")).unwrap_err().contains("200000 columns"));
+        let bells = format!("a: &a \"{}\"\nb: [{}]", "\\a".repeat(200_000), vec!["*a"; 90].join(","));
+        assert!(Datum::from_yaml(&bells).is_err());
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Documents {
         match fetch(document).await {
             Ok(datum) => {
                 let read_at = Timestamp::now();
-                self.keep(&Kept { origin: Origin::of(document), read_at, datum: datum.clone() });
+                self.keep(Kept { origin: Origin::of(document), read_at, datum: datum.clone() }).await;
                 Ok(DocumentRead { datum, read_at, problem: None })
             }
             Err(problem) => match self.kept(&Origin::of(document)) {
@@ -83,18 +83,20 @@ impl Documents {
         }
     }
 
-    fn keep(&self, kept: &Kept) {
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = all.insert(kept.origin.clone(), kept.clone());
-        drop(all);
+    async fn keep(&self, kept: Kept) {
+        let before = {
+            let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(kept.origin.clone(), kept.clone())
+        };
         let is_new = before.is_none_or(|before| before.datum.version != kept.datum.version);
         let Some(file) = self.file(&kept.origin).filter(|_| is_new) else { return };
-        let written = serde_json::to_vec(kept).map_err(std::io::Error::from).and_then(|content| {
+        let (path, write) = (file.display().to_string(), move || {
             file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            whole_file::write(&file, &content)
+            whole_file::write(&file, &serde_json::to_vec(&kept)?)
         });
-        if let Err(error) = written {
-            tracing::warn!(path = %file.display(), %error, "a document cannot be kept for the next start");
+        let written = tokio::task::spawn_blocking(write).await.map_err(std::io::Error::other);
+        if let Err(error) = written.flatten() {
+            tracing::warn!(path, %error, "a document cannot be kept for the next start");
         }
     }
 
@@ -122,12 +124,10 @@ async fn fetch(document: &DocumentConfig) -> Result<Datum, String> {
         DocumentRequest { url, token: token.as_ref(), accept: ACCEPT, limit: LARGEST, within: WITHIN };
     let read = request.read().await.map_err(|error| error.to_string())?;
     let path = Path::new(url.split('?').next().unwrap_or_default());
-    if path.extension().is_some_and(|extension| extension == "csv") || read.media_type.starts_with("text/csv")
-    {
-        Datum::from_csv(&read.text)
-    } else {
-        Datum::from_yaml(&read.text)
-    }
+    let is_csv = path.extension().is_some_and(|extension| extension == "csv")
+        || read.media_type.starts_with("text/csv");
+    let parse = move || if is_csv { Datum::from_csv(&read.text) } else { Datum::from_yaml(&read.text) };
+    tokio::task::spawn_blocking(parse).await.map_err(|panic| panic.to_string())?
 }
 
 /// The token in the file. It is read anew each time, because it may be replaced while the service runs.

@@ -174,9 +174,11 @@ fn place(source: &DataSource) -> String {
 
 async fn read_file(path: &Path) -> Result<DocumentRead, String> {
     let (file, limit) = (path.to_owned(), u64::try_from(LARGEST).unwrap_or(u64::MAX));
-    let read = tokio::task::spawn_blocking(move || confined_file::read_text(&file, limit));
-    let text = read.await.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())?;
     let is_csv = path.extension().is_some_and(|extension| extension == "csv");
-    let datum = if is_csv { Datum::from_csv(&text) } else { Datum::from_yaml(&text) }?;
+    let read = move || {
+        let text = confined_file::read_text(&file, limit).map_err(|error| error.to_string())?;
+        if is_csv { Datum::from_csv(&text) } else { Datum::from_yaml(&text) }
+    };
+    let datum = tokio::task::spawn_blocking(read).await.map_err(|panic| panic.to_string())??;
     Ok(DocumentRead { datum, read_at: Timestamp::now(), problem: None })
 }

@@ -3,12 +3,11 @@
 use bytes::Bytes;
 use http::StatusCode;
 use reqwest::Client;
-use reqwest::redirect::Policy;
 use serde::Deserialize;
 use wasmspawner_core::config::auth::{Issuer, KeySetUrl, OidcAuth};
 
 use super::key_set::KeySet;
-use crate::outgoing::{self, BodyError};
+use crate::outgoing::{self, BodyError, json_problem, shortened};
 
 /// The largest answer that is read, in bytes. Real ones have some kilobytes.
 const LARGEST: usize = 256 * 1024;
@@ -59,8 +58,7 @@ impl Endpoint {
             .into_iter()
             .flatten();
         let plain = urls.all(|url| url.starts_with("http://"));
-        let client =
-            outgoing::builder(plain, config.timeout.unsigned_abs()).redirect(Policy::none()).build()?;
+        let client = outgoing::builder(plain, config.timeout.unsigned_abs()).build()?;
         Ok(Self { client, issuer: config.issuer.clone(), keys: config.jwks_url.clone() })
     }
 
@@ -68,7 +66,7 @@ impl Endpoint {
     pub(super) async fn key_set(&self) -> Result<KeySet, NoKeys> {
         let keys = if let Some(keys) = &self.keys { keys.clone() } else { self.described().await? };
         let json = self.get(keys.as_str()).await?;
-        KeySet::parse(&json).map_err(|problem| NoKeys::Malformed { url: keys.as_str().to_owned(), problem })
+        KeySet::parse(&json).map_err(|problem| NoKeys::Malformed { url: shortened(keys.as_str()), problem })
     }
 
     /// Where the keys are, according to the provider's description.
@@ -77,13 +75,14 @@ impl Endpoint {
         let json = self.get(&url).await?;
         let malformed = |problem: String| NoKeys::Malformed { url: url.clone(), problem };
         let Description { issuer, jwks_uri } =
-            serde_json::from_slice(&json).map_err(|error| malformed(error.to_string()))?;
+            serde_json::from_slice(&json).map_err(|error| malformed(json_problem(&error)))?;
         if issuer != self.issuer.as_str() {
-            return Err(NoKeys::OtherIssuer { url, found: issuer, wanted: self.issuer.as_str().to_owned() });
+            let (found, wanted) = (shortened(&issuer), self.issuer.as_str().to_owned());
+            return Err(NoKeys::OtherIssuer { url, found, wanted });
         }
-        let keys = KeySetUrl::try_from(jwks_uri).map_err(malformed)?;
+        let keys = KeySetUrl::try_from(jwks_uri).map_err(|problem| malformed(shortened(&problem)))?;
         if !self.issuer.may_publish_at(&keys) {
-            return Err(NoKeys::NotHttps { url, keys: keys.as_str().to_owned() });
+            return Err(NoKeys::NotHttps { url, keys: shortened(keys.as_str()) });
         }
         Ok(keys)
     }
@@ -91,7 +90,7 @@ impl Endpoint {
     async fn get(&self, url: &str) -> Result<Bytes, NoKeys> {
         let response = self.client.get(url).send().await?;
         if !response.status().is_success() {
-            return Err(NoKeys::Status { url: url.to_owned(), status: response.status() });
+            return Err(NoKeys::Status { url: shortened(url), status: response.status() });
         }
         outgoing::body(response, LARGEST).await.map_err(|error| match error {
             BodyError::Broken(error) => NoKeys::Request(error),

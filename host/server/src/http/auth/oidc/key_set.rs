@@ -5,6 +5,8 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::outgoing::json_problem;
+
 /// The most keys of one provider. Real ones have fewer than ten.
 const MOST: usize = 100;
 
@@ -29,7 +31,7 @@ impl KeySet {
     /// The usable keys of a published key set.
     pub(super) fn parse(json: &[u8]) -> Result<Self, String> {
         let Published { keys } =
-            serde_json::from_slice(json).map_err(|error| format!("no key set: {error}"))?;
+            serde_json::from_slice(json).map_err(|error| format!("no key set: {}", json_problem(&error)))?;
         if keys.len() > MOST {
             return Err(format!("{} keys; at most {MOST} are read", keys.len()));
         }
