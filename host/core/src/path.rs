@@ -1,5 +1,7 @@
 //! Rules for strings that Kubernetes validates without defining a type for them.
 
+use std::net::IpAddr;
+
 /// True for an absolute path without `..` and without characters that Kubernetes refuses in mounts.
 pub(crate) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') && is_plain(path)
@@ -19,6 +21,27 @@ pub(crate) fn is_below(path: &str, prefix: &str) -> bool {
 /// True if the dotted path of a field `path` is `prefix` or lies below it.
 pub(crate) fn is_field_at_or_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// True for the name or the address of a host. Of what else a mount program accepts, such as `a,b` for `a`, nothing is.
+pub(crate) fn is_host(host: &str) -> bool {
+    let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let is_name = name.split('.').all(|label| !label.is_empty() && label.bytes().all(inside));
+    // Short forms of addresses: `10.1` is `10.0.0.1`.
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_number =
+        last.bytes().all(|c| c.is_ascii_digit()) || last.starts_with("0x") || last.starts_with("0X");
+    is_name && !is_number || address(host).is_some()
+}
+
+/// The address that a host is given by. IPv6 addresses may be in brackets.
+pub(crate) fn address(host: &str) -> Option<IpAddr> {
+    let in_brackets = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    match in_brackets {
+        Some(address) => address.parse().ok().map(IpAddr::V6),
+        None => host.parse().ok(),
+    }
 }
 
 /// True for a valid key of a `ConfigMap` or Secret.
@@ -50,6 +73,14 @@ mod tests {
         assert!(
             is_below("/data/a", "/data") && is_below("/data", "/data/") && !is_below("/database", "/data")
         );
+        for good in ["nfs", "NFS.example.org.", "nfs_1.svc", "1.nfs", "10.0.0.1", "fd00::1", "[fd00::1]"] {
+            assert!(is_host(good), "{good}");
+        }
+        for bad in
+            ["", ".", "a..b", "a,b", "a:", "a/b", "a b", "10.1", "010.0.0.1", "0xa000001", "10.0.0.1.", "[a]"]
+        {
+            assert!(!is_host(bad), "{bad}");
+        }
         assert!(is_key(".dockerconfigjson") && !is_key("a/b") && !is_key("..") && !is_key(""));
     }
 }

@@ -1,12 +1,10 @@
 use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, EmptyDirVolumeSource, HostPathVolumeSource, KeyToPath, NFSVolumeSource,
-    PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume as PodVolume, VolumeMount,
+    ConfigMapVolumeSource, KeyToPath, SecretVolumeSource, Volume as PodVolume, VolumeMount,
 };
 
 use super::{certificate, nss_config_map, secret};
 use crate::policy::compose::CERTIFICATE_PATH;
-use crate::policy::{Mount, ObjectSource, ValidatedSpawn, Volume, VolumeSource};
-use crate::quota::Quantity;
+use crate::policy::{Mount, ValidatedSpawn};
 
 /// Names of the volumes that the service adds. Policies cannot use their prefix.
 const NSS: &str = "wasmspawner-nss";
@@ -45,7 +43,7 @@ pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
             ..PodVolume::default()
         });
     }
-    volumes.extend(spawn.volumes.iter().map(volume));
+    volumes.extend(spawn.volumes.iter().map(PodVolume::from));
     volumes
 }
 
@@ -84,64 +82,4 @@ pub(super) fn mount(mount: &Mount) -> VolumeMount {
         read_only: mount.read_only.then_some(true),
         ..VolumeMount::default()
     }
-}
-
-fn volume(volume: &Volume) -> PodVolume {
-    let named = PodVolume { name: volume.name.clone(), ..PodVolume::default() };
-    match &volume.source {
-        VolumeSource::Nfs(nfs) => PodVolume {
-            nfs: Some(NFSVolumeSource {
-                server: nfs.server.clone(),
-                path: nfs.path.clone(),
-                read_only: nfs.read_only.then_some(true),
-            }),
-            ..named
-        },
-        VolumeSource::Claim(claim) => PodVolume {
-            persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
-                claim_name: claim.claim_name.clone(),
-                read_only: claim.read_only.then_some(true),
-            }),
-            ..named
-        },
-        VolumeSource::ConfigMap(object) => PodVolume {
-            config_map: Some(ConfigMapVolumeSource {
-                name: object.name.clone(),
-                optional: object.optional.then_some(true),
-                items: items(object),
-                default_mode: mode(object),
-            }),
-            ..named
-        },
-        VolumeSource::Secret(object) => PodVolume {
-            secret: Some(SecretVolumeSource {
-                secret_name: Some(object.name.clone()),
-                optional: object.optional.then_some(true),
-                items: items(object),
-                default_mode: mode(object),
-            }),
-            ..named
-        },
-        VolumeSource::EmptyDir(dir) => PodVolume {
-            empty_dir: Some(EmptyDirVolumeSource {
-                medium: dir.memory.then(|| "Memory".to_owned()),
-                size_limit: dir.size_limit_bytes.map(|bytes| Quantity::bytes(bytes).into()),
-            }),
-            ..named
-        },
-        VolumeSource::HostPath(path) => {
-            PodVolume { host_path: Some(HostPathVolumeSource { path: path.clone(), type_: None }), ..named }
-        }
-    }
-}
-
-fn items(object: &ObjectSource) -> Option<Vec<KeyToPath>> {
-    let item =
-        |(key, path): &(String, String)| KeyToPath { key: key.clone(), path: path.clone(), mode: None };
-    (!object.items.is_empty()).then(|| object.items.iter().map(item).collect())
-}
-
-/// The file mode, which was checked to be at most 0o777.
-fn mode(object: &ObjectSource) -> Option<i32> {
-    object.mode.and_then(|mode| i32::try_from(mode).ok())
 }

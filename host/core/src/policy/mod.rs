@@ -20,6 +20,7 @@ mod lab_server;
 mod of_blueprint;
 mod pair;
 mod pod_patch;
+mod pod_volume;
 mod request;
 mod resources;
 mod scheduling;

@@ -40,9 +40,16 @@ fn with_allowed_volumes(pod: Pod) -> Result<Pod, String> {
         for source in written["projected"]["sources"].as_array().into_iter().flatten() {
             only(source, &PROJECTED_KINDS, &volume.name, "projected volume")?;
         }
-        let path = volume.host_path.as_ref().map(|host| host.path.as_str());
-        if path.is_some_and(|path| !path::is_absolute(path)) {
+        let host_path = volume.host_path.iter().map(|host| host.path.as_str());
+        let mut paths = host_path.chain(volume.nfs.iter().map(|nfs| nfs.path.as_str()));
+        if paths.any(|path| !path::is_absolute(path)) {
             return Err(format!("the path of the volume `{}` is not absolute, or has `..`", volume.name));
+        }
+        if volume.nfs.as_ref().is_some_and(|nfs| !path::is_host(&nfs.server)) {
+            return Err(format!(
+                "the server of the volume `{}` is not the name or the address of one host",
+                volume.name
+            ));
         }
     }
     Ok(pod)
@@ -176,6 +183,8 @@ mod tests {
                 "of the kind `serviceAccountToken`",
             ),
             (r#"{"spec":{"volumes":[{"name":"v","hostPath":{"path":"/data/../etc"}}]}}"#, "has `..`"),
+            (r#"{"spec":{"volumes":[{"name":"v","nfs":{"server":"n","path":"/x/../y"}}]}}"#, "has `..`"),
+            (r#"{"spec":{"volumes":[{"name":"v","nfs":{"server":"n,m","path":"/x"}}]}}"#, "one host"),
         ] {
             let error = parse(patch).unwrap_err();
             assert!(error.contains(says), "{patch}: {error}");

@@ -1,13 +1,14 @@
 //! Whatever the policies of a chain answer, each gets into the pod what it was granted itself, and nothing that another
 //! policy of the chain was granted.
 
-use k8s_openapi::api::core::v1::{Container, PodSpec};
+use k8s_openapi::api::core::v1::{Container, PodSpec, VolumeMount};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use wasmspawner_core::manifest::build;
 use wasmspawner_core::policy::{Customization, Grants, LabServer};
 
 use super::case::{Case, CaseAnswer};
+use super::written_storage::{self, WrittenStorage};
 
 /// Everything is chosen from few names, so that the answers of a chain meet.
 const VOLUMES: [&str; 3] = ["v0", "v1", "v2"];
@@ -16,6 +17,11 @@ const HOST_PATHS: [&str; 3] = ["/data", "/data/deep", "/scratch"];
 const SECRETS: [&str; 2] = ["s0", "s1"];
 const KEYS: [&str; 3] = ["app", "mesh.example/inject", "plain"];
 const PATCHED: [&str; 4] = ["spec", "metadata", "spec.volumes", "spec.initContainers"];
+
+/// Names of one server, with paths of which some contain others.
+const NFS_SERVERS: [&str; 2] = ["nas", "NAS."];
+const NFS_PATHS: [&str; 4] = ["/", "/tools", "/tools/./bin/", "/home"];
+const CLAIMS: [&str; 2] = ["c0", "c1"];
 
 /// Stands for the policy that asks, until its number is known.
 const SELF: &str = "(self)";
@@ -43,7 +49,9 @@ fn one_of(names: &'static [&'static str]) -> impl Strategy<Value = &'static str>
 }
 
 /// The source of a volume as a customization has it, and as a patch has it.
-fn source() -> impl Strategy<Value = (Value, Value)> {
+type Source = (Value, Value);
+
+fn source() -> impl Strategy<Value = Source> {
     prop_oneof![
         Just((json!({"empty_dir": {}}), json!({"emptyDir": {}}))),
         // Needs no grant, and says whose it is.
@@ -58,12 +66,41 @@ fn source() -> impl Strategy<Value = (Value, Value)> {
     ]
 }
 
+/// Storage that several volumes may have, under the same name or another.
+fn shared_source() -> impl Strategy<Value = Source> {
+    prop_oneof![
+        (one_of(&NFS_SERVERS), one_of(&NFS_PATHS), prop::bool::weighted(0.2)).prop_map(
+            |(server, path, read_only)| (
+                json!({"nfs": {"server": server, "path": path, "read_only": read_only}}),
+                json!({"nfs": {"server": server, "path": path, "readOnly": read_only}}),
+            )
+        ),
+        (one_of(&CLAIMS), prop::bool::weighted(0.2), prop::bool::weighted(0.1)).prop_map(
+            |(name, read_only, creates)| {
+                let create = creates.then(|| json!({"storage_bytes": 1}));
+                // A patch may have no claim.
+                let claim = json!({"claim_name": name, "read_only": read_only, "create": create});
+                (json!({"claim": claim}), json!({"emptyDir": {}}))
+            }
+        ),
+        one_of(&HOST_PATHS)
+            .prop_map(|path| (json!({"host_path": path}), json!({"hostPath": {"path": path}}))),
+    ]
+}
+
+/// The name of a volume, and whether it is mounted read only.
+type AskedMount = (&'static str, bool);
+
+fn mounts() -> impl Strategy<Value = Vec<AskedMount>> {
+    prop::collection::vec((one_of(&VOLUMES), prop::bool::weighted(0.2)), 0..2)
+}
+
 /// What a policy asks for, before it is known which policy it is.
 #[derive(Clone, Debug)]
 struct Asked {
-    volumes: Vec<(&'static str, (Value, Value))>,
-    mounts: Vec<&'static str>,
-    inits: Vec<(&'static str, &'static str, Vec<&'static str>)>,
+    volumes: Vec<(&'static str, Source)>,
+    mounts: Vec<AskedMount>,
+    inits: Vec<(&'static str, &'static str, Vec<AskedMount>)>,
     secrets: Vec<&'static str>,
     keys: Vec<&'static str>,
     patch: Option<Patch>,
@@ -71,7 +108,7 @@ struct Asked {
 
 #[derive(Clone, Debug)]
 struct Patch {
-    volume: Option<(&'static str, (Value, Value))>,
+    volume: Option<(&'static str, Source)>,
     container: &'static str,
     mounts: Vec<&'static str>,
     secret: Option<&'static str>,
@@ -81,7 +118,7 @@ struct Patch {
 
 prop_compose! {
     fn patch()(
-        volume in prop::option::of((one_of(&VOLUMES), source())),
+        volume in prop::option::of((one_of(&VOLUMES), prop_oneof![source(), shared_source()])),
         container in prop_oneof![Just("notebook"), one_of(&INITS)],
         mounts in prop::collection::vec(one_of(&VOLUMES), 0..2),
         secret in prop::option::of(one_of(&SECRETS)),
@@ -95,12 +132,12 @@ prop_compose! {
 prop_compose! {
     fn asked()(
         volumes in prop::collection::vec((one_of(&VOLUMES), source()), 0..2),
-        mounts in prop::collection::vec(one_of(&VOLUMES), 0..2),
+        mounts in mounts(),
         inits in prop::collection::vec(
             (
                 one_of(&INITS),
                 prop::sample::select(vec!["restricted", "baseline", "privileged"]),
-                prop::collection::vec(one_of(&VOLUMES), 0..2),
+                mounts(),
             ),
             0..2,
         ),
@@ -112,15 +149,45 @@ prop_compose! {
     }
 }
 
+/// A policy that asks for volumes and containers only, so that few chains are refused for something else.
+fn asks_for_storage() -> impl Strategy<Value = (Grants, Asked)> {
+    let volumes = prop::sample::subsequence(&VOLUMES[..], 1..=2).prop_flat_map(|names| {
+        let sources = prop::collection::vec(shared_source(), names.len());
+        sources.prop_map(move |sources| names.iter().copied().zip(sources).collect::<Vec<_>>())
+    });
+    let profile = prop::sample::select(vec!["restricted", "baseline", "privileged"]);
+    let inits = prop::collection::vec((one_of(&INITS), profile, mounts()), 0..2);
+    let patch = prop::option::weighted(0.2, patch());
+    (any::<bool>(), any::<bool>(), volumes, mounts(), inits, patch).prop_map(
+        |(granted, may_patch, volumes, mounts, mut inits, patch)| {
+            let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let grants = Grants {
+                privileged_init: granted,
+                host_path: all(&HOST_PATHS),
+                secrets: all(&SECRETS),
+                metadata: all(&KEYS),
+                pod_patch: if may_patch { all(&PATCHED) } else { Vec::new() },
+                ..Grants::default()
+            };
+            for (_, profile, _) in inits.iter_mut().filter(|_| !granted) {
+                *profile = "restricted";
+            }
+            let patch = patch.filter(|_| may_patch);
+            (grants, Asked { volumes, mounts, inits, secrets: Vec::new(), keys: Vec::new(), patch })
+        },
+    )
+}
+
 impl Asked {
     /// The answer of the policy with this number. Every path, image, variable and value names the policy, so that the
     /// pod shows which policy it has each part from.
     fn customization(&self, of: usize) -> Customization {
-        let mounts = |place: &str, volumes: &[&str]| -> Vec<Value> {
-            volumes
-                .iter()
-                .map(|volume| json!({"volume": volume, "path": format!("/p{of}/{place}/{volume}")}))
-                .collect()
+        let mounts = |place: &str, volumes: &[AskedMount]| -> Vec<Value> {
+            let mount = |(volume, read_only): &AskedMount| {
+                let path = format!("/p{of}/{place}/{volume}");
+                json!({"volume": volume, "path": path, "read_only": read_only})
+            };
+            volumes.iter().map(mount).collect()
         };
         let inits = self.inits.iter().map(|(name, profile, mounted)| {
             let mounts = mounts(name, mounted);
@@ -182,13 +249,25 @@ fn of(text: &str) -> Option<usize> {
     text.strip_prefix(['p', 'P'])?.split(['/', '_']).next()?.parse().ok()
 }
 
-/// The grants of the chain, by the number of the policy.
-struct Chain(Vec<Grants>);
+/// The grants of the chain and what it asks for, by the number of the policy.
+struct Chain(Vec<(Grants, Asked)>);
 
 impl Chain {
     /// True if the policy that `text` names may do what `granted` says.
     fn lets(&self, text: &str, granted: impl Fn(&Grants) -> bool) -> bool {
-        of(text).is_some_and(|policy| granted(&self.0[policy]))
+        of(text).is_some_and(|policy| granted(&self.0[policy].0))
+    }
+
+    /// The policies that decide what a volume of the pod is: the last one that asks for it, and those that patch it.
+    fn deciders(&self, volume: &str) -> Vec<String> {
+        let asks = |asked: &Asked| asked.volumes.iter().any(|(name, _)| *name == volume);
+        let patches = |asked: &Asked| {
+            let patched = asked.patch.as_ref().and_then(|patch| patch.volume.as_ref());
+            patched.is_some_and(|(name, _)| *name == volume)
+        };
+        let last = self.0.iter().rposition(|(_, asked)| asks(asked));
+        let patching = (0..self.0.len()).filter(|at| patches(&self.0[*at].1));
+        last.into_iter().chain(patching).map(|at| format!("p{at}")).collect()
     }
 
     fn check(&self, spec: &PodSpec) -> Result<(), TestCaseError> {
@@ -255,39 +334,65 @@ impl Chain {
             prop_assert!(may(part), "{part} in {}, which is {context:?}", init.name);
         }
         for mounted in init.volume_mounts.iter().flatten() {
-            let volume = spec.volumes.iter().flatten().find(|volume| volume.name == mounted.name);
-            if let Some(nfs) = volume.and_then(|volume| volume.nfs.as_ref()) {
-                prop_assert!(may(&nfs.server), "{} is from {}, in {}", mounted.name, nfs.server, init.name);
+            for policy in self.deciders(&mounted.name) {
+                prop_assert!(may(&policy), "{} is from {policy}, in {}", mounted.name, init.name);
             }
-            check_writers(spec, &mounted.name, may)?;
+            for storage in written_storage::of(spec, &mounted.name) {
+                self.check_writers(spec, &storage, may)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every policy that writes to the storage, or that decides that a volume is this storage which some policy writes
+    /// to, has the grant. Otherwise a policy with the grant lets the lab write there anyway.
+    fn check_writers(
+        &self,
+        spec: &PodSpec,
+        read: &WrittenStorage,
+        may: impl Fn(&str) -> bool,
+    ) -> Result<(), TestCaseError> {
+        let granted = |mount: &VolumeMount| {
+            may(&mount.mount_path) && self.deciders(&mount.name).iter().all(|policy| may(policy))
+        };
+        let lab = spec.containers[0].volume_mounts.iter().flatten();
+        let of_lab = lab.filter(|mount| mount.mount_path.contains("/lab/") && mount.read_only != Some(true));
+        let by_lab: Vec<_> = of_lab
+            .filter(|mount| granted(mount))
+            .flat_map(|mount| written_storage::of(spec, &mount.name))
+            .filter(|storage| !storage.read_only)
+            .collect();
+        for container in spec.containers.iter().chain(spec.init_containers.iter().flatten()) {
+            let mounts = container.volume_mounts.iter().flatten();
+            for mount in
+                mounts.filter(|mount| mount.read_only != Some(true) && of(&mount.mount_path).is_some())
+            {
+                for written in
+                    written_storage::of(spec, &mount.name).iter().filter(|storage| !storage.read_only)
+                {
+                    let Some(shared) = read.shared_with(written) else { continue };
+                    let anyway = by_lab.iter().any(|storage| storage.contains(shared));
+                    prop_assert!(
+                        granted(mount) || anyway,
+                        "{mount:?} of {} writes to {shared:?}",
+                        container.name
+                    );
+                }
+            }
         }
         Ok(())
     }
 }
 
-/// Every policy that mounts the volume to write has the grant, or the lab writes to it anyway.
-fn check_writers(spec: &PodSpec, volume: &str, may: impl Fn(&str) -> bool) -> Result<(), TestCaseError> {
-    let written = |container: &Container| -> Vec<String> {
-        let mounts = container.volume_mounts.iter().flatten();
-        let mounts = mounts.filter(|mount| mount.name == volume && mount.read_only != Some(true));
-        mounts.map(|mount| mount.mount_path.clone()).filter(|path| of(path).is_some()).collect()
-    };
-    let by_lab = written(&spec.containers[0]);
-    for container in spec.containers.iter().chain(spec.init_containers.iter().flatten()) {
-        for path in written(container) {
-            let lab_anyway = by_lab.iter().any(|lab| lab.contains("/lab/") && of(lab) != of(&path));
-            prop_assert!(may(&path) || lab_anyway, "{path} of {} writes to {volume}", container.name);
-        }
-    }
-    Ok(())
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2048, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4096, ..ProptestConfig::default() })]
 
     #[test]
     fn a_policy_gets_what_it_was_granted_and_nothing_of_another_s(
-        chain in prop::collection::vec((grants(), asked()), 1..4),
+        chain in prop_oneof![
+            prop::collection::vec((grants(), asked()), 1..4),
+            prop::collection::vec(asks_for_storage(), 2..4),
+        ],
     ) {
         let mut case = Case::read("{identity: {username: ada, uid: 1000, gid: 1000}, lab: {image: 'lab:1'}}");
         case.answers = chain
@@ -302,11 +407,11 @@ proptest! {
             .collect();
         if let Ok(spawn) = case.compose() {
             let pod = build(&spawn).pod;
-            let granted = Chain(chain.into_iter().map(|(grants, _)| grants).collect());
+            let granted = Chain(chain);
             granted.check(pod.spec.as_ref().unwrap())?;
             for (key, value) in pod.metadata.labels.iter().flatten() {
                 if let Some(policy) = of(value).filter(|_| ["app", "mesh.example/inject"].contains(&key.as_str())) {
-                    prop_assert!(granted.0[policy].metadata.contains(key), "{key}: {value}");
+                    prop_assert!(granted.0[policy].0.metadata.contains(key), "{key}: {value}");
                 }
             }
         }

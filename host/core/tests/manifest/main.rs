@@ -11,4 +11,6 @@ mod injection;
 mod properties;
 mod refusals;
 mod rules;
+mod same_storage;
 mod unprivileged;
+mod written_storage;

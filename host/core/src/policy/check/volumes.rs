@@ -20,12 +20,11 @@ pub(super) fn volumes(volumes: &[Volume], found: &mut Findings) {
 fn source(source: &VolumeSource, found: &mut Findings) {
     match source {
         VolumeSource::Nfs(nfs) => found.at("nfs", |found| {
-            let server = &nfs.server;
-            found.refuse_if(server.is_empty(), "server", "is empty");
+            found.refuse_if(nfs.server.is_empty(), "server", "is empty");
             found.refuse_if(
-                server.chars().any(|c| c.is_whitespace() || c == '/'),
+                !nfs.server.is_empty() && !path::is_host(&nfs.server),
                 "server",
-                "is not a host's name",
+                "is not the name or the address of one host",
             );
             found.refuse_if(!path::is_absolute(&nfs.path), "path", NOT_ABSOLUTE);
         }),

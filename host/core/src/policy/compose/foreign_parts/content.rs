@@ -1,0 +1,151 @@
+//! Finds who decides what is in the volumes of containers that need a grant. Such a container may run what it finds there.
+//!
+//! Volumes are compared by their storage. A second volume with the same claim, or with a parent of an NFS directory, is as
+//! good as the first.
+
+use super::chain::{Chain, Part, PrivilegedMount};
+use super::storage::Storage;
+use crate::grants::{Grants, Need};
+use crate::policy::{ClaimSource, FieldError, VolumeSource};
+
+/// A setting that decides what is in a volume.
+struct Decision<'a> {
+    field: String,
+    what: Decided<'a>,
+}
+
+enum Decided<'a> {
+    /// What the volume with this name is.
+    Volume(&'a str),
+    /// How the claim is made, and so which storage it gets.
+    NewClaim(Storage),
+    /// What is written to the storage, through the volume with this name.
+    Files { volume: &'a str, storage: Storage, by: Writer },
+}
+
+/// Who mounts the volume to write.
+#[derive(Clone, Copy)]
+enum Writer {
+    /// The answer itself.
+    Itself,
+    /// Another answer, which mounts a volume that this one has decided.
+    Another,
+}
+
+/// The errors of an answer that decides what is in the volumes of the privileged containers of others, without their
+/// grants.
+pub(super) fn errors(own: &Part<'_>, chain: &Chain<'_>) -> Vec<FieldError> {
+    let author = &own.answer.author;
+    let mut foreign = chain.privileged_mounts();
+    foreign.retain(|mount| mount.author != author && !own.answer.grants.cover(&need(mount)));
+    let error = |decision: Decision<'_>| {
+        let Decision { field, what } = decision;
+        let (mount, reason) = foreign.iter().find_map(|mount| Some((mount, what.reaches(mount, chain)?)))?;
+        let grant = mount.grant;
+        let message =
+            format!("{author}: `{field}` needs the grant `{grant}`: {reason}, or give the policy the grant");
+        Some(FieldError::new(field, message))
+    };
+    decisions(own, chain).into_iter().filter_map(error).collect()
+}
+
+/// The need of whoever decides what the container finds in its mount.
+fn need(mount: &PrivilegedMount<'_>) -> Need {
+    Need { field: String::new(), grant: mount.grant, wanted: None }
+}
+
+/// Everything that an answer decides about volumes: those whose source it gives, those whose claim it creates, and those to
+/// which it, or somebody because of it, writes.
+fn decisions<'b>(own: &'b Part<'_>, chain: &'b Chain<'_>) -> Vec<Decision<'b>> {
+    let mut decisions = Vec::new();
+    for (at, volume) in own.answer.customization.volumes.iter().enumerate() {
+        let name = volume.name.as_str();
+        if chain.source_of(name).is_some_and(|(part, _)| part.is(own)) {
+            decisions.extend(of_volume(&format!("volumes[{at}].source"), name, own, chain));
+        }
+        if let VolumeSource::Claim(ClaimSource { claim_name, create: Some(_), .. }) = &volume.source {
+            let field = format!("volumes[{at}].source.claim.create");
+            decisions.push(Decision { field, what: Decided::NewClaim(Storage::Claim(claim_name.clone())) });
+        }
+    }
+    for name in own.patched_volumes() {
+        decisions.extend(of_volume("pod_patch", name, own, chain));
+    }
+    for mount in own.mounted_volumes().into_iter().filter(|mount| !mount.read_only) {
+        decisions.extend(files(&mount.field, mount.volume, Writer::Itself, chain));
+    }
+    decisions
+}
+
+/// What an answer decides by saying what a volume is: the volume, and where others write that mount it.
+fn of_volume<'b>(field: &str, volume: &'b str, own: &Part<'_>, chain: &Chain<'_>) -> Vec<Decision<'b>> {
+    let mut decisions = vec![Decision { field: field.to_owned(), what: Decided::Volume(volume) }];
+    let others = chain.parts.iter().filter(|part| !part.is(own));
+    let is_written =
+        others.flat_map(Part::mounted_volumes).any(|mount| mount.volume == volume && !mount.read_only);
+    if is_written {
+        decisions.extend(files(field, volume, Writer::Another, chain));
+    }
+    decisions
+}
+
+/// What is written through a volume, unless it is read only.
+fn files<'b>(field: &str, volume: &'b str, by: Writer, chain: &Chain<'_>) -> Vec<Decision<'b>> {
+    let written = chain.storage_of(volume).into_iter().filter(|of| !of.read_only);
+    written
+        .map(|of| Decision {
+            field: field.to_owned(),
+            what: Decided::Files { volume, storage: of.storage, by },
+        })
+        .collect()
+}
+
+impl Decided<'_> {
+    /// How the decision reaches what the container finds in its mount, and what to do instead.
+    fn reaches(&self, mount: &PrivilegedMount<'_>, chain: &Chain<'_>) -> Option<String> {
+        let PrivilegedMount { author, container, volume: mounted, .. } = mount;
+        let mut mounted_storage = chain.storage_of(mounted).into_iter().map(|of| of.storage);
+        match self {
+            Self::Volume(volume) => (volume == mounted).then(|| {
+                format!(
+                    "it decides what the volume `{volume}` is, which the container `{container}` of {author} mounts; \
+                     choose another name"
+                )
+            }),
+            Self::NewClaim(claim) => mounted_storage.any(|storage| storage == *claim).then(|| {
+                format!(
+                    "it creates {claim}, which the container `{container}` of {author} mounts as the volume \
+                     `{mounted}`; leave out `create`"
+                )
+            }),
+            Self::Files { volume, storage, by } => mounted_storage.find_map(|mounted_storage| {
+                let shared = mounted_storage.shared_with(storage)?;
+                if lab_writes_anyway(shared, mount, chain) {
+                    return None;
+                }
+                let (who, instead) = match by {
+                    Writer::Itself => ("it writes", "mount it read only"),
+                    Writer::Another => ("others write", "make it read only"),
+                };
+                Some(format!(
+                    "through the volume `{volume}` {who} to {shared}, which the container `{container}` of {author} \
+                     mounts as the volume `{mounted}`; {instead}"
+                ))
+            }),
+        }
+    }
+}
+
+/// True if policies with the grant let the lab, and so its user, write to the storage.
+fn lab_writes_anyway(storage: &Storage, mount: &PrivilegedMount<'_>, chain: &Chain<'_>) -> bool {
+    let need = need(mount);
+    let granted = |grants: &Grants| grants.cover(&need);
+    let granted_parts = chain.parts.iter().filter(|part| granted(&part.answer.grants));
+    let mut mounts = granted_parts.flat_map(|part| &part.answer.customization.mounts);
+    mounts.any(|mount| {
+        let deciders = chain.deciders_of(&mount.volume);
+        !mount.read_only
+            && deciders.iter().all(|part| granted(&part.answer.grants))
+            && chain.storage_of(&mount.volume).iter().any(|of| !of.read_only && of.storage.contains(storage))
+    })
+}

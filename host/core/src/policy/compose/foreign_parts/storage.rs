@@ -1,0 +1,105 @@
+//! The storage behind the volumes of a pod. Volumes with different names may have the same storage, or one may have a part of
+//! the other's.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::Volume;
+
+use crate::path;
+
+/// Storage that containers can write to. Kubernetes mounts `ConfigMap`s, Secrets and the like read only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// The claim with this name, in the namespace of the lab.
+    Claim(String),
+    /// A directory of an NFS server.
+    Nfs { server: String, directory: Directory },
+    /// A directory of the node.
+    Node(Directory),
+    /// The scratch directory of the volume with this name. No other volume has it.
+    Scratch(String),
+}
+
+/// The storage of a volume, and whether the volume itself is read only.
+pub(super) struct VolumeStorage {
+    pub(super) storage: Storage,
+    pub(super) read_only: bool,
+}
+
+/// The steps of an absolute path, without those that lead nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Directory(Vec<String>);
+
+impl Storage {
+    /// The storage of a volume as it is in the pod. Kubernetes refuses a pod with a volume that has two sources.
+    pub(super) fn of(volume: &Volume) -> Vec<VolumeStorage> {
+        let of = |storage: Self, read_only: Option<bool>| VolumeStorage {
+            storage,
+            read_only: read_only == Some(true),
+        };
+        let claim = volume.persistent_volume_claim.iter();
+        let claim = claim.map(|claim| of(Self::Claim(claim.claim_name.clone()), claim.read_only));
+        let nfs = volume.nfs.iter().map(|nfs| {
+            let directory = Directory::of(&nfs.path);
+            of(Self::Nfs { server: server(&nfs.server), directory }, nfs.read_only)
+        });
+        let node = volume.host_path.iter().map(|host| of(Self::Node(Directory::of(&host.path)), None));
+        let scratch = volume.empty_dir.iter().map(|_| of(Self::Scratch(volume.name.clone()), None));
+        claim.chain(nfs).chain(node).chain(scratch).collect()
+    }
+
+    /// The storage that is in both. Of two directories it is the inner one.
+    pub(super) fn shared_with<'a>(&'a self, other: &'a Self) -> Option<&'a Self> {
+        if self.contains(other) { Some(other) } else { other.contains(self).then_some(self) }
+    }
+
+    /// True if who writes anywhere in `self` can write to all of `other`.
+    pub(super) fn contains(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Nfs { server, directory }, Self::Nfs { server: of_other, directory: inner }) => {
+                server == of_other && directory.contains(inner)
+            }
+            (Self::Node(directory), Self::Node(inner)) => directory.contains(inner),
+            _ => self == other,
+        }
+    }
+}
+
+/// One spelling for all of a server's name. Whether two names or addresses lead to one server is not known.
+fn server(host: &str) -> String {
+    match path::address(host) {
+        Some(address) => address.to_canonical().to_string(),
+        None => host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase(),
+    }
+}
+
+impl Directory {
+    /// The path has no `..`, which was checked before.
+    fn of(path: &str) -> Self {
+        let steps = path.split('/').filter(|step| !matches!(*step, "" | "."));
+        Self(steps.map(str::to_owned).collect())
+    }
+
+    fn contains(&self, other: &Self) -> bool {
+        other.0.starts_with(&self.0)
+    }
+}
+
+impl fmt::Display for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}", self.0.join("/"))
+    }
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claim(name) => write!(f, "the claim `{name}`"),
+            Self::Nfs { server, directory } => {
+                write!(f, "the path `{directory}` of the NFS server `{server}`")
+            }
+            Self::Node(directory) => write!(f, "the path `{directory}` of the node"),
+            Self::Scratch(volume) => write!(f, "the scratch directory `{volume}`"),
+        }
+    }
+}
