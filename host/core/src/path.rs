@@ -23,12 +23,12 @@ pub(crate) fn is_field_at_or_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// True for the name or the address of a host. Of what else a mount program accepts, such as `a,b` for `a`, nothing is.
+/// True for the name or the address of one host. Mount programs accept other texts, too, and read `a,b` as `a`.
 pub(crate) fn is_host(host: &str) -> bool {
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
     let name = host.strip_suffix('.').unwrap_or(host);
     let is_name = name.split('.').all(|label| !label.is_empty() && label.bytes().all(inside));
-    // Short forms of addresses: `10.1` is `10.0.0.1`.
+    // Resolvers read `10.1` as the address `10.0.0.1`, so a name does not end with a number.
     let last = name.rsplit('.').next().unwrap_or_default();
     let is_number =
         last.bytes().all(|c| c.is_ascii_digit()) || last.starts_with("0x") || last.starts_with("0X");

@@ -142,7 +142,7 @@ fn a_container_that_may_be_root_is_protected_like_a_privileged_one() {
     compose(&[&container_of_site("restricted", CLAIM, ""), &evil("", CLAIM, IN_LAB)]).unwrap();
 }
 
-/// `evil` gives the site's own mount another storage, or patches do.
+/// `evil` decides what the volume `work` is, to which the lab of the site writes.
 #[test]
 fn a_volume_that_others_write_to_is_not_made_the_storage_of_a_privileged_container() {
     let work = ", mounts: [{volume: work, path: /work}]";
@@ -166,7 +166,7 @@ fn a_volume_that_others_write_to_is_not_made_the_storage_of_a_privileged_contain
     let added = r#"{"name":"late","nfs":{"server":"nfs.example.org","path":"/export"}}"#;
     for (volumes, mounted) in [
         (added, of_lab.replace("mine", "late")),
-        // The server of the patch is merged with the path of the answer, and the other way round.
+        // The patch is merged into the volume of the answer.
         (r#"{"name":"mine","nfs":{"server":"nfs.example.org","path":"/export/tools"}}"#, of_lab.to_owned()),
         (r#"{"name":"work","nfs":{"server":"nfs.example.org","path":"/"}}"#, String::new()),
     ] {

@@ -14,6 +14,7 @@ struct Decision<'a> {
     what: Decided<'a>,
 }
 
+/// The part of a volume that is decided.
 enum Decided<'a> {
     /// What the volume with this name is.
     Volume(&'a str),
@@ -49,7 +50,7 @@ pub(super) fn errors(own: &Part<'_>, chain: &Chain<'_>) -> Vec<FieldError> {
     decisions(own, chain).into_iter().filter_map(error).collect()
 }
 
-/// The need of whoever decides what the container finds in its mount.
+/// The grant that a policy needs to decide what the container finds in its mount.
 fn need(mount: &PrivilegedMount<'_>) -> Need {
     Need { field: String::new(), grant: mount.grant, wanted: None }
 }
@@ -77,7 +78,7 @@ fn decisions<'b>(own: &'b Part<'_>, chain: &'b Chain<'_>) -> Vec<Decision<'b>> {
     decisions
 }
 
-/// What an answer decides by saying what a volume is: the volume, and where others write that mount it.
+/// What an answer decides that says what a volume is: the volume itself, and where others write who mount it.
 fn of_volume<'b>(field: &str, volume: &'b str, own: &Part<'_>, chain: &Chain<'_>) -> Vec<Decision<'b>> {
     let mut decisions = vec![Decision { field: field.to_owned(), what: Decided::Volume(volume) }];
     let others = chain.parts.iter().filter(|part| !part.is(own));
