@@ -226,3 +226,11 @@ async def test_an_image_without_dask_is_named_with_the_remedy(tmp_path, role):
 def test_events_of_other_kinds_are_ignored():
     assert parse_order('{"minimum": 0, "maximum": 8, "target": 3, "later": 1}') == order(0, 8, 3)
     assert dask_keeper.INTERVAL_SECONDS == 1
+
+
+@pytest.mark.parametrize(
+    "data", ["[" * 60_000, '{"minimum": 1e999, "maximum": 1, "target": 1}', "9" * 5000, "null", ""]
+)
+def test_an_order_that_is_not_understood_is_a_value_error(data):
+    with pytest.raises(ValueError, match=r"."):
+        parse_order(data)

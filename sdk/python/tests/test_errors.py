@@ -52,5 +52,32 @@ def test_retry_after_and_request_id_are_passed_on():
     assert "r-1" in str(raised)
 
 
+@pytest.mark.parametrize(
+    ("header", "pause"),
+    [("7", 7), ("999999999", 60), ("9" * 5000, 60), ("-1", 0), ("1e9", 0), ("soon", 0), ("٣", 0), ("", 0)],
+)
+def test_no_answer_asks_for_a_pause_of_more_than_a_minute(header, pause):
+    error = refused(429, entry("Too many spawns."), **{"retry-after": header})
+    assert error.retry_after == pause
+    assert for_user(error, "x").headers == ({"Retry-After": str(pause)} if pause else {})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 200_000,
+        b'{"detail": ' + b"9" * 5000 + b"}",
+        b'{"detail": "\\ud800"}',
+        b'{"detail": 1e999}',
+        b"\xff",
+        b"[]",
+    ],
+)
+def test_a_refusal_that_is_not_understood_has_no_text(body):
+    assert for_user(Refused(403, body, {}), "x").jupyterhub_message == (
+        "JupyterHub may not use the service that starts labs."
+    )
+
+
 def test_percent_signs_survive():
     assert "100% and %s" in str(LabError(500, "100% and %s"))

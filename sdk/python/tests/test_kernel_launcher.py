@@ -262,6 +262,17 @@ def test_a_new_stream_repeats_the_state(pod, kernel):
     assert running.service.streams >= 2
 
 
+def test_events_that_are_not_understood_are_ignored(pod, kernel):
+    running = pod(*kernel)
+    running.until_printed("kernel reads")
+    events = running.service.events
+    for data in ("[" * 60_000, '{"number": 1e999}', "9" * 5000, "null", ""):
+        events.put(f"event: launch\ndata: {data}\n\n")
+    running.service.send("signal", number=1, signum=int(signal.SIGINT))
+    running.until_printed("kernel heard 2")
+    assert running.service.streams == 1
+
+
 def test_the_end_of_the_pod_ends_the_process_group(pod, kernel):
     running = pod(*kernel)
     running.until_printed("kernel reads", "child reads")

@@ -1,9 +1,12 @@
 import asyncio
+import json
 
 import pytest
 
 from wasmspawner.progress import ProgressLog
 from wasmspawner.sse import Event
+
+MISSING = "Earlier messages are not shown."
 
 
 def event(type_, data="x"):
@@ -89,4 +92,43 @@ async def test_a_log_survives_saving_and_loading():
 async def test_only_the_newest_events_are_saved():
     log = ProgressLog()
     await log.apply(event("info", str(n)) for n in range(1000))
-    assert [e["message"] for e in log.to_state()["events"]] == [str(n) for n in range(800, 1000)]
+    messages = [e["message"] for e in log.to_state()["events"]]
+    assert messages == [MISSING] + [str(n) for n in range(800, 1000)]
+    again = ProgressLog.from_state(log.to_state())
+    assert again.to_state() == log.to_state()
+
+
+@pytest.mark.parametrize("text", ["x", "é", "\N{PILE OF POO}", '"', "\x00"])
+async def test_a_flood_of_events_is_limited_in_memory_and_in_the_database(text):
+    log = ProgressLog()
+    for n in range(500):
+        await log.apply([event("info", f"{n}: {text * 200_000}")])
+    await log.apply([event("error", f"why: {text * 200_000}"), event("failed", "No")])
+    await log.end()
+    state = log.to_state()
+    assert len(json.dumps(log.events)) < 300 * 1024
+    assert len(json.dumps(state)) < 70 * 1024
+    for events in (log.events, state["events"]):
+        assert events[0]["message"] == MISSING
+        assert events[-2]["message"].startswith("why: ")
+        assert events[-1] == shown(100, "No")
+    assert log.failure.startswith("why: ")
+    assert len(log.failure) < 10_000
+
+
+async def test_a_reader_whom_events_overtake_is_told_that_some_are_missing():
+    log = ProgressLog()
+    await log.apply([event("info", "first")])
+    reader = log.follow()
+    assert (await anext(reader))["message"] == "first"
+    await log.apply(event("info", str(n)) for n in range(2000))
+    await log.end()
+    read = [e["message"] async for e in reader]
+    assert read == [MISSING] + [str(n) for n in range(1000, 2000)]
+
+
+@pytest.mark.parametrize("data", ["9" * 5000, "٣" * 5000, "1e3", "-1", "NaN", ""])
+async def test_a_percentage_that_is_none_is_ignored(data):
+    log = ProgressLog()
+    await log.apply([event("progress", data), event("info", "a")])
+    assert log.events == [shown(0, "a")]

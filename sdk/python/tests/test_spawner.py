@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from aiohttp import web
 from conftest import Lost, Stream, accept, lab, page, refuse
+from hostile_answers import BAD_URLS, UNUSABLE
 
 from wasmspawner.errors import LabError
 
@@ -272,6 +273,7 @@ UNKNOWN = {
     "a list": lambda: web.json_response([]),
     "nothing": lambda: web.Response(),
     "broken": Lost(),
+    **UNUSABLE,
 }
 
 
@@ -320,6 +322,15 @@ async def test_get_url(service, spawner, url, expected):
         del type(spawner).server
 
 
+async def test_without_a_token_the_hub_s_own_url_of_a_lab_stands(spawner, tmp_path):
+    spawner.token_file = str(tmp_path / "token")
+    type(spawner).server = property(lambda self: SimpleNamespace(url="http://10.0.0.7:8888/user/ada/"))
+    try:
+        assert await spawner.get_url() == "http://10.0.0.7:8888/user/ada/"
+    finally:
+        del type(spawner).server
+
+
 async def test_a_lab_that_goes_on_in_another_pod_is_found_there(service, spawner):
     server = SimpleNamespace(ip="10.0.0.7", port=40001)
     commits = []
@@ -340,6 +351,33 @@ async def test_a_lab_that_goes_on_in_another_pod_is_found_there(service, spawner
         assert commits == ["10.0.0.9"]
     finally:
         del type(spawner).server
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+async def test_a_url_that_is_none_keeps_neither_the_hub_from_starting_nor_polls_from_ending(service, spawner, url):
+    known = SimpleNamespace(url="http://10.0.0.7:40001/user/ada/", base_url="/user/ada/", ip="10.0.0.7", port=40001)
+    type(spawner).server = property(lambda self: known)
+    entry = {"username": "ada", "server": "", "status": "running", "pod": "present", "url": url}
+    report = {"revision": "", "complete": True, "labs": [entry]}
+    try:
+        service.on(LAB, lab("running", url=url))
+        service.on("GET /lab-status", lambda: web.json_response(report))
+        spawner._last_status = None
+        assert await spawner.poll() is None
+        assert await spawner.get_url() == known.url
+        assert (known.ip, known.port) == ("10.0.0.7", 40001)
+    finally:
+        del type(spawner).server
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+async def test_a_start_whose_lab_has_no_possible_url_fails(service, spawner, url):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, STARTED)
+    service.on(LAB, lab("running", url=url))
+    with pytest.raises(LabError) as raised:
+        await spawner.start()
+    assert raised.value.status_code == 503
 
 
 async def test_the_error_of_a_refused_form_reaches_the_user(service, spawner):

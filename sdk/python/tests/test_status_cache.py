@@ -4,6 +4,7 @@ import logging
 import pytest
 from aiohttp import web
 from conftest import Lost, Stream, accept, lab, page, refuse
+from hostile_answers import UNUSABLE
 
 from wasmspawner.client import ClientOptions, ServiceClient
 from wasmspawner.lab import Lab
@@ -155,6 +156,8 @@ AWAY = {
     "an entry that is none": report("r1", "ada"),
     "a status that is none": report("r1", entry(ADA, 7)),
     "broken": Lost(),
+    "a revision that is too long": report("r" * 100_000, entry(ADA, "running")),
+    **UNUSABLE,
 }
 
 
@@ -197,6 +200,18 @@ async def test_the_list_survives_an_outage(service, cache, clock):
     clock.ahead += 6
     assert await cache.is_alive(ADA, token) is True
     assert service.asked() == [LIST] + ["GET /lab-status?since=r1"] * 2
+
+
+async def test_changes_without_end_do_not_fill_the_memory(service, cache, clock):
+    many = [{**entry(Lab(f"user{n}"), "running"), "message": "x" * 12_000_000} for n in range(2)]
+    service.on(LIST, report("r1", entry(ADA, "running")))
+    service.on("GET /lab-status?since=r1", changes("r2", many[0]))
+    service.on("GET /lab-status?since=r2", changes("r3", many[1]))
+    for _ in range(4):
+        assert await cache.is_alive(ADA, token) is True
+        clock.ahead += 6
+    assert service.asked() == [LIST, "GET /lab-status?since=r1", "GET /lab-status?since=r2", LIST]
+    assert set(cache._labs) == {ADA}
 
 
 async def test_a_poll_that_is_cancelled_leaves_the_request_to_the_others(service, cache):

@@ -13,20 +13,22 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 import aiohttp
-from yarl import URL
 
 from .errors import Refused, ServiceError, Unreachable
 from .lab import Lab
 from .lab_state import LabState
+from .request import MAX_ANSWER_BYTES, Answer, open_session, send, stream
 from .retries import Retries
-from .sse import Event, EventStreamParser, StreamTooLong
+from .sse import Event, EventStreamParser
 from .status_report import StatusReport
 
 _TERMINAL = frozenset(("complete", "failed"))
 # Ingresses close idle connections after 60 to 75 seconds. If the other side closes a connection just when a request is
 # sent on it, the request fails, and it is unknown whether a spawn was accepted.
 _KEEPALIVE_SECONDS = 15
-_BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
+_MAX_FORM_BYTES = 4 * 1024 * 1024
+# About fifty thousand labs.
+MAX_LIST_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +44,6 @@ class ClientOptions:
     max_requests: int = 64
     max_status_requests: int = 16
     status_interval: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A complete answer with status 2xx or 3xx."""
-
-    status: int
-    body: bytes
-    date: str = ""
 
 
 class ServiceClient:
@@ -69,11 +62,9 @@ class ServiceClient:
         self.options = options
         self._base = options.api_url.rstrip("/")
         tls = ssl.create_default_context(cafile=options.ca_file) if options.ca_file else True
-        self._session = aiohttp.ClientSession(
+        self._session = open_session(
+            "wasmspawner-jupyterhub",
             connector=aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=_KEEPALIVE_SECONDS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # Where an ingress authenticates by cookie, the service wants the second of requests that change something.
-            headers={"User-Agent": "wasmspawner-jupyterhub", "X-Requested-With": "wasmspawner-jupyterhub"},
         )
         self._user_slots = asyncio.Semaphore(options.max_requests)
         self._status_slots = asyncio.Semaphore(options.max_status_requests)
@@ -101,7 +92,7 @@ class ServiceClient:
 
     async def spawn_form(self, lab: Lab, token: str) -> str:
         """The user's options form, an HTML fragment."""
-        answer = await self._patiently("GET", lab.form_path, token)
+        answer = await self._patiently("GET", lab.form_path, token, max_bytes=_MAX_FORM_BYTES)
         return answer.body.decode("utf-8", "replace")
 
     async def spawn(self, lab: Lab, token: str, options: Mapping[str, Any], env: Mapping[str, str]) -> None:
@@ -131,10 +122,7 @@ class ServiceClient:
             if error.no_lab:
                 return None
             raise
-        try:
-            return LabState.of_answer(answer.body, answer.date)
-        except ValueError as error:
-            raise Unreachable("the answer about a lab is not understood") from error
+        return answer.decode(lambda entry: LabState.of(entry, answer.date))
 
     async def lab_status(self, token: str, since: str = "") -> StatusReport | None:
         """All labs, or those that changed since a revision; one attempt. None if the service does not have this
@@ -142,15 +130,12 @@ class ServiceClient:
         path = f"/lab-status?since={quote(since, safe='')}" if since else "/lab-status"
         try:
             # Only one such request runs at a time, and polls wait for it, so it does not count towards their limit.
-            answer = await self._request("GET", path, token, slots=nullcontext())
+            answer = await self._request("GET", path, token, slots=nullcontext(), max_bytes=MAX_LIST_BYTES)
         except Refused as error:
             if error.status in (404, 405):
                 return None
             raise
-        try:
-            report = StatusReport.of_answer(answer.body)
-        except ValueError as error:
-            raise Unreachable(f"GET {path} was answered with something unexpected: {error}") from error
+        report = answer.decode(lambda report: StatusReport.of(report, len(answer.body)))
         if not since and not report.complete:
             raise Unreachable(f"GET {path} was answered with changes only")
         return report
@@ -169,11 +154,7 @@ class ServiceClient:
         """Delete the volumes of a deleted server, as far as policies allow. Returns the names of deleted and of kept
         volumes."""
         answer = await self._patiently("DELETE", f"{lab.path}/volumes", token)
-        try:
-            body = json.loads(answer.body)
-            return [claim["name"] for claim in body["deleted"]], [claim["name"] for claim in body["kept"]]
-        except (ValueError, KeyError, TypeError) as error:
-            raise Unreachable(f"DELETE {lab.path}/volumes was answered with something unexpected") from error
+        return answer.decode(_released_volumes)
 
     async def events(
         self, lab: Lab, token: str, *, give_up_after: float = math.inf
@@ -184,52 +165,37 @@ class ServiceClient:
         only after `give_up_after` seconds without a new event. Raises `Refused` at once if the service refuses the
         stream.
         """
+        url, headers = f"{self._base}{lab.path}/events", {"Authorization": f"Bearer {token}"}
         parser = EventStreamParser()
         retries = None
         while True:
             try:
-                async with aclosing(self._stream(lab, token, parser)) as stream:
-                    async for batch in stream:
+                connection = stream(self._session, url, parser, headers=headers, timeout=self._stream_timeout)
+                async with aclosing(connection) as batches:
+                    async for batch in batches:
                         retries = None
                         yield batch
                         if any(event.type in _TERMINAL for event in batch):
                             return
-                broken: ServiceError = Unreachable(f"GET {lab.path}/events: the stream ended before the operation")
+                broken: ServiceError = Unreachable(f"GET {url}: the stream ended before the operation")
             except Unreachable as error:
                 broken = error
-            except StreamTooLong as error:
-                broken = Unreachable(f"GET {lab.path}/events: {error}")
             except Refused as error:
                 if not error.may_pass:
                     raise
                 broken = error
-            retries = retries or Retries(give_up_after, first=parser.retry or 0.5, longest=10.0)
+            retries = retries or Retries(give_up_after, first=max(parser.retry or 0.5, 0.1), longest=10.0)
             await retries.pause(broken)
             parser.reconnected()
 
-    async def _stream(self, lab: Lab, token: str, parser: EventStreamParser) -> AsyncGenerator[list[Event], None]:
-        headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}
-        if parser.last_event_id:
-            headers["Last-Event-ID"] = parser.last_event_id
-        url = URL(f"{self._base}{lab.path}/events", encoded=True)
-        try:
-            async with self._session.get(url, headers=headers, timeout=self._stream_timeout) as response:
-                if response.status != 200:
-                    raise await refusal(response)
-                async for chunk in response.content.iter_any():
-                    if batch := parser.feed(chunk):
-                        yield batch
-        except _BROKEN as error:
-            raise Unreachable(f"GET {lab.path}/events: {error or type(error).__name__}") from error
-
     # A single request
 
-    async def _patiently(self, method: str, path: str, token: str) -> Answer:
+    async def _patiently(self, method: str, path: str, token: str, *, max_bytes: int = MAX_ANSWER_BYTES) -> Answer:
         """Repeat a request for `retry_for` seconds while the service is not reachable (a restart takes seconds)."""
         retries = Retries(self.options.retry_for)
         while True:
             try:
-                return await self._request(method, path, token)
+                return await self._request(method, path, token, max_bytes=max_bytes)
             except Unreachable as error:
                 await retries.pause(error)
 
@@ -241,42 +207,26 @@ class ServiceClient:
         body: bytes | None = None,
         *,
         slots: AbstractAsyncContextManager[None] | None = None,
+        max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Answer:
         # aiohttp itself repeats a GET or DELETE once if the other side had closed a kept-alive connection.
         headers = {"Authorization": f"Bearer {token}"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        url = URL(self._base + path, encoded=True)
-        try:
-            async with (
-                slots or self._user_slots,
-                self._session.request(
-                    method, url, data=body, headers=headers, allow_redirects=False, timeout=self._request_timeout
-                ) as response,
-            ):
-                if response.status >= 300 and response.status != 303:
-                    raise await refusal(response)
-                return Answer(response.status, await response.read(), response.headers.get("Date", ""))
-        except _BROKEN as error:
-            unsent = isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError))
-            raise Unreachable(f"{method} {path}: {error or type(error).__name__}", unsent=unsent) from error
+        async with slots or self._user_slots:
+            return await send(
+                self._session,
+                method,
+                self._base + path,
+                max_bytes=max_bytes,
+                data=body,
+                headers=headers,
+                timeout=self._request_timeout,
+            )
 
 
-async def refusal(response: aiohttp.ClientResponse) -> ServiceError:
-    """The error for an answer that is not 2xx."""
-    body = await response.read()
-    refused = Refused(response.status, body, {k.lower(): v for k, v in response.headers.items()})
-    if response.status not in (502, 503, 504):
-        return refused
-    # With 503 the service has not accepted the request. 502 and 504 come from a proxy, which may have forwarded it.
-    message = f"{response.method} {response.url.path}: {refused}"
-    return Unreachable(message, unsent=response.status == 503, retry_after=retry_after(refused))
-
-
-def retry_after(refused: Refused) -> float:
-    """The pause that the answer asks for, in seconds; 0 if it does not ask for one."""
-    seconds = refused.headers.get("retry-after", "")
-    return float(seconds) if seconds.isascii() and seconds.isdigit() else 0.0
+def _released_volumes(answer: Any) -> tuple[list[str], list[str]]:
+    return [str(claim["name"]) for claim in answer["deleted"]], [str(claim["name"]) for claim in answer["kept"]]
 
 
 def _close_at_exit(reference: "weakref.ref[ServiceClient]") -> None:

@@ -148,9 +148,12 @@ class Keeper:
 
 
 def parse_order(data):
-    """The numbers of a `workers` event. Raises `ValueError`, `KeyError` or `TypeError` if they are not understood."""
-    order = json.loads(data)
-    order = {name: int(order[name]) for name in ("minimum", "maximum", "target")}
+    """The numbers of a `workers` event. Raises `ValueError` if they are not understood."""
+    try:
+        order = json.loads(data)
+        order = {name: int(order[name]) for name in ("minimum", "maximum", "target")}
+    except (KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError("there are no numbers") from error
     if not 0 <= order["minimum"] <= order["maximum"] or order["target"] < 0:
         raise ValueError("the numbers contradict each other")
     return order
@@ -172,7 +175,7 @@ def dask_setup(scheduler):
             return
         try:
             order = parse_order(data)
-        except (ValueError, KeyError, TypeError):
+        except ValueError:
             logger.warning("an event '%s' of the service is not understood and ignored", name)
         else:
             loop.add_callback(keeper.on_order, order)

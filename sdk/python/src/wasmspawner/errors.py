@@ -1,12 +1,16 @@
 """Errors between the Hub and the service, and how the Hub shows them to users."""
 
 import html
-import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from tornado import web
 
+from .json_answer import decode
+
+# Seconds; no answer makes a client wait longer.
+_MAX_RETRY_AFTER = 60.0
 _UNREACHABLE = "The service that starts labs cannot be reached at the moment. Please try again in a minute."
 
 
@@ -35,15 +39,22 @@ class Refused(ServiceError):
     def __init__(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.status = status
         self.headers = headers
-        self.detail = _detail(body)
-        self.problems = [(_location(entry), str(entry.get("msg", "")).strip()) for entry in self.detail]
-        self.types = frozenset(str(entry.get("type", "")) for entry in self.detail)
+        self.problems: list[tuple[str, str]] = []
+        self.types: frozenset[str] = frozenset()
+        with suppress(ValueError):  # it is not from the service, but from a proxy before it
+            self.problems, self.types = decode(body, _problems_and_types)
         super().__init__(f"{status}: {self.text or 'no detail given'}")
 
     @property
     def text(self) -> str:
         """What the service says, in one line."""
         return "; ".join(_line(*problem) for problem in self.problems)
+
+    @property
+    def retry_after(self) -> float:
+        """The pause that the answer asks for, in seconds, and at most a minute; 0 if it does not ask for one."""
+        seconds = self.headers.get("retry-after", "")
+        return min(float(seconds), _MAX_RETRY_AFTER) if seconds.isascii() and seconds.isdigit() else 0.0
 
     @property
     def no_lab(self) -> bool:
@@ -58,14 +69,11 @@ class Refused(ServiceError):
         return self.status >= 500 or self.status == 429 or not any(self.types)
 
 
-def _detail(body: bytes) -> list[dict[str, Any]]:
-    try:
-        detail = json.loads(body)["detail"]
-    except (ValueError, KeyError, TypeError):
-        return []
-    if isinstance(detail, str):
-        return [{"msg": detail}]
-    return [entry for entry in detail if isinstance(entry, dict)] if isinstance(detail, list) else []
+def _problems_and_types(answer: Any) -> tuple[list[tuple[str, str]], frozenset[str]]:
+    detail = answer["detail"]
+    entries = [{"msg": detail}] if isinstance(detail, str) else [entry for entry in detail if isinstance(entry, dict)]
+    problems = [(_location(entry), str(entry.get("msg", "")).strip()) for entry in entries]
+    return problems, frozenset(str(entry.get("type", "")) for entry in entries)
 
 
 def _location(entry: Mapping[str, Any]) -> str:
@@ -113,13 +121,12 @@ def for_user(error: ServiceError, doing: str) -> LabError:
         return LabError(500, "JupyterHub may not use the service that starts labs.", log_message=log_message)
     if error.status >= 500 or not error.problems:
         return LabError(502, "The service that starts labs failed to answer this request.", log_message=log_message)
-    retry_after = error.headers.get("retry-after")
     return LabError(
         error.status,
         error.text,
         log_message=log_message,
         message_html=_as_list(error.problems),
-        headers={"Retry-After": retry_after} if retry_after else None,
+        headers={"Retry-After": f"{error.retry_after:.0f}"} if error.retry_after else None,
     )
 
 

@@ -1,12 +1,12 @@
 """The client of the service's REST API for one kernel."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .child_requests import REQUEST_TIMEOUT, ChildRequests, is_gone
 from .errors import Refused, Unreachable
+from .json_answer import texts
 from .lab import Lab, path_segment
 
 
@@ -28,23 +28,18 @@ class KernelState:
     connection: Mapping[str, Any] | None = None
 
     @classmethod
-    def of_answer(cls, body: bytes) -> "KernelState":
-        """Parse an answer. Raises `ValueError` if it is not understood."""
-        try:
-            answer = json.loads(body)
-            process = answer.get("process") or {}
-            return cls(
-                status=str(answer["status"]),
-                stage=answer.get("stage") or "",
-                reason=answer.get("reason") or "",
-                message=answer.get("message") or "",
-                number=int(process.get("number", 0)),
-                process=str(process.get("state", "")),
-                exit_code=process.get("exit_code"),
-                connection=answer.get("connection"),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"the answer about a kernel is not understood: {error!r}") from error
+    def of(cls, answer: Any) -> "KernelState":
+        """The state in an object of the API. Raises an error for anything else."""
+        process = answer.get("process") or {}
+        exit_code, connection = process.get("exit_code"), answer.get("connection")
+        return cls(
+            status=str(answer["status"]),
+            number=int(process.get("number", 0)),
+            process=str(process.get("state", "")),
+            exit_code=None if exit_code is None else int(exit_code),
+            connection=None if connection is None else dict(connection),
+            **texts(answer, "stage", "reason", "message"),
+        )
 
     @property
     def ended_with(self) -> int | None:
@@ -112,7 +107,4 @@ class KernelApi:
 
     async def _state(self, method: str, path: str = "", **arguments: Any) -> KernelState:
         answer = await self._requests.send(method, path, **arguments)
-        try:
-            return KernelState.of_answer(answer)
-        except ValueError as error:
-            raise Unreachable(str(error)) from error
+        return answer.decode(KernelState.of)

@@ -42,7 +42,7 @@ def on_event(events):
                 events.put(("signal", int(request["number"]), int(request["signum"])))
             elif name == "launch":
                 events.put(("launch", int(json.loads(data)["number"])))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             log(f"an event '{name}' of the service is not understood and ignored")
 
     return put

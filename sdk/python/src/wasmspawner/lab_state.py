@@ -1,11 +1,12 @@
 """The state of one lab as the service reports it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
+
+from .json_answer import texts
+from .web_address import WebAddress
 
 _ALIVE = frozenset(("starting", "running", "terminating"))
 
@@ -16,7 +17,7 @@ class LabState:
 
     status: str
     pod: str = ""
-    url: str = ""
+    address: WebAddress | None = None
     reason: str = ""
     message: str = ""
     age: float | None = None
@@ -44,13 +45,12 @@ class LabState:
         """The state in an object of the API. Raises `ValueError` for any other object."""
         if not isinstance(entry, Mapping) or not isinstance(entry.get("status"), str):
             raise ValueError("a lab without a status")
-        texts = {name: str(entry.get(name) or "") for name in ("pod", "url", "reason", "message")}
-        return cls(status=entry["status"], age=_age(entry.get("started_at"), now), **texts)
-
-    @classmethod
-    def of_answer(cls, body: bytes, date: str) -> "LabState":
-        """The state in an answer to `GET /labs/...`, with the answer's `Date`."""
-        return cls.of(json.loads(body), _http_date(date))
+        return cls(
+            status=entry["status"],
+            address=WebAddress.of_url(str(url)) if (url := entry.get("url")) else None,
+            age=_age(entry.get("started_at"), now),
+            **texts(entry, "pod", "reason", "message"),
+        )
 
 
 def _age(started_at: Any, now: datetime | None) -> float | None:
@@ -59,11 +59,3 @@ def _age(started_at: Any, now: datetime | None) -> float | None:
         return ((now or datetime.now(UTC)) - started).total_seconds()
     except (TypeError, ValueError):  # no date, or one without a time zone
         return None
-
-
-def _http_date(date: str) -> datetime | None:
-    try:
-        parsed = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo is not None else None

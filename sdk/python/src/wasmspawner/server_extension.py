@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Collection
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import urlsplit
 
 from traitlets.config import LazyConfigValue
 from traitlets.log import get_logger
 
 from .lab_service import NoService
+from .web_address import WebAddress
 
 # A list of pools is used for so long. A dashboard requests something every second.
 _FRESH_SECONDS = 5.0
@@ -84,10 +84,10 @@ def _addresses() -> set[tuple[str, int]]:
     from .dask.pools import list_pools
 
     try:
-        urls = [urlsplit(pool.dashboard_url) for pool in list_pools() if pool.dashboard_url]
+        dashboards = [WebAddress.of_url(pool.dashboard_url) for pool in list_pools() if pool.dashboard_url]
     except NoService:
         return set()
-    return {(url.hostname, url.port or 80) for url in urls if url.hostname}
+    return {(dashboard.host, dashboard.port) for dashboard in dashboards}
 
 
 def with_dashboards(configured: Allowlist, dashboards: Collection[Any]) -> Callable[[Any, str], bool]:

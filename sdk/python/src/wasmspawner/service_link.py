@@ -71,9 +71,9 @@ class Service:
                 for line in iter(lambda: response.readline(LONGEST_LINE), b""):
                     received = True
                     field, _, value = line.decode("utf-8", "replace").rstrip("\r\n").partition(":")
-                    if field:
+                    if field in ("event", "data"):
                         event[field] = value.lstrip(" ")  # the service writes the data of an event in one line
-                    elif not value and event:
+                    elif not field and not value and event:
                         on_event(event.get("event"), event.get("data"))
                         event = {}
         except _FAILURES:

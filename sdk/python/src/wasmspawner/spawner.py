@@ -246,10 +246,10 @@ class WasmSpawner(Spawner):
 
     async def _running_url(self) -> str:
         lab = await self._client.lab(self._lab, self._hub_token())
-        if lab is None or lab.status != "running" or not lab.url:
+        if lab is None or lab.status != "running" or lab.address is None:
             # Another caller stopped the lab in the meantime; the events are those of that stop.
             raise LabError(500, (lab and lab.message) or "The lab was stopped before it was ready.")
-        return lab.url
+        return str(lab.address)
 
     async def stop(self, now: bool = False) -> None:
         """Stop the lab and wait until it is gone. `now` has no effect: the service decides the grace period."""
@@ -307,7 +307,7 @@ class WasmSpawner(Spawner):
         # An answer to a request from before a start or a stop is not used afterwards.
         if alive is not None and operation_at == self._operation_at:
             self._last_status = None if alive else 0
-            if note_move(self.server, self._statuses.listed_url(self._lab)):
+            if note_move(self.server, self._statuses.listed_address(self._lab)):
                 self.log.info("The lab of %s goes on at %s; the proxy follows soon", self._log_name, self.server.ip)
                 self.db.commit()
         return None if self._starting else self._last_status
@@ -324,10 +324,10 @@ class WasmSpawner(Spawner):
                 finally:
                     await log.end()
                 lab = await self._client.lab(self._lab, self._hub_token())
-        except ServiceError as error:
+        except (ServiceError, LabError) as error:
             self.log.warning("The address of the lab of %s is unknown: %s", self._log_name, error)
             lab = None
-        return present_url(self.server, lab.url if lab is not None else "")
+        return present_url(self.server, lab.address if lab is not None else None)
 
     async def progress(self) -> AsyncIterator[ProgressEvent]:
         """The events of the start or stop under way, from the first, until it has ended."""

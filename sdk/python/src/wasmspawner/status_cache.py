@@ -6,11 +6,12 @@ import weakref
 from collections.abc import Callable
 from typing import ClassVar
 
-from .client import ServiceClient
+from .client import MAX_LIST_BYTES, ServiceClient
 from .errors import LabError, ServiceError
 from .lab import Lab
 from .lab_state import LabState
 from .outage_log import OutageLog
+from .web_address import WebAddress
 
 # The service may be replaced by a version that has this route while the Hub is running.
 _ASK_FOR_THE_LIST_AGAIN_AFTER = 300.0
@@ -29,6 +30,7 @@ class StatusCache:
         self._client = client
         self._labs: dict[Lab, LabState] = {}
         self._revision = ""
+        self._size = 0  # bytes of the last complete list and of all changes since
         self._asked_at = -math.inf
         self._failed = False
         self._refreshing: asyncio.Task[None] | None = None
@@ -58,10 +60,10 @@ class StatusCache:
                 return True
         return await self._ask_about(lab, token)
 
-    def listed_url(self, lab: Lab) -> str:
-        """The URL of a running lab in the last list; empty if it is not listed or has no address."""
+    def listed_address(self, lab: Lab) -> WebAddress | None:
+        """The address of a running lab in the last list; None if it is not listed or has none."""
         listed = self._labs.get(lab)
-        return listed.url if listed is not None and listed.status == "running" else ""
+        return listed.address if listed is not None and listed.status == "running" else None
 
     async def _ask_about(self, lab: Lab, token: Callable[[], str]) -> bool | None:
         try:
@@ -114,4 +116,6 @@ class StatusCache:
                 self._labs.pop(lab, None)
             else:
                 self._labs[lab] = state
-        self._revision = report.revision
+        self._size = report.size + (0 if report.complete else self._size)
+        # Changes without end would fill the memory, so the next answer is then a complete list again.
+        self._revision = report.revision if self._size <= MAX_LIST_BYTES else ""

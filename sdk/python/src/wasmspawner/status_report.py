@@ -1,12 +1,13 @@
 """The answer of the service about all labs."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .lab import Lab
 from .lab_state import LabState
+
+_MAX_REVISION = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +17,17 @@ class StatusReport:
     revision: str
     complete: bool
     labs: Mapping[Lab, LabState | None]
+    size: int
+    """Bytes of the answer."""
 
     @classmethod
-    def of_answer(cls, body: bytes) -> "StatusReport":
+    def of(cls, report: Any, size: int) -> "StatusReport":
         """The report in an answer to `GET /lab-status`. Raises `ValueError` for any other answer."""
-        report = json.loads(body)
         match report:
-            case {"revision": str(revision), "complete": bool(complete), "labs": list(entries)}:
-                return cls(revision, complete, dict(_entry(entry) for entry in entries))
+            case {"revision": str(revision), "complete": bool(complete), "labs": list(entries)} if (
+                len(revision) <= _MAX_REVISION
+            ):
+                return cls(revision, complete, dict(_entry(entry) for entry in entries), size)
         raise ValueError("a report without revision, complete or labs")
 
 

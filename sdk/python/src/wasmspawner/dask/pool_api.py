@@ -1,11 +1,10 @@
 """The client of the service's REST API for the Dask pools of a lab."""
 
-import json
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from ..child_requests import REQUEST_TIMEOUT, ChildRequests, is_gone
-from ..errors import Refused, Unreachable
+from ..errors import Refused
 from ..lab import path_segment
 from ..lab_service import LabService
 from ..sse import Event, EventStreamParser
@@ -25,14 +24,12 @@ class PoolApi:
     async def names(self, *, time_limit: float = REQUEST_TIMEOUT) -> list[str]:
         """The names of the lab's pools. There are none where the service does not know the lab."""
         try:
-            names = json.loads(await self._requests.send("GET", time_limit=time_limit))
-        except ValueError as error:
-            raise Unreachable(f"the list of Dask pools is not understood: {error}") from error
+            answer = await self._requests.send("GET", time_limit=time_limit)
         except Refused as error:
             if is_gone(error):
                 return []
             raise
-        return [str(name) for name in names]
+        return answer.decode(lambda names: [str(name) for name in names])
 
     async def create(self, name: str, request: Mapping[str, Any]) -> None:
         """Begin to start a pool. Raises `Refused` with status 409 if there is one of that name already."""
@@ -41,7 +38,8 @@ class PoolApi:
     async def get(self, name: str, *, time_limit: float = REQUEST_TIMEOUT) -> PoolState | None:
         """The pool's state; None if there is no such pool."""
         try:
-            return _state(await self._requests.send("GET", _path(name), time_limit=time_limit))
+            answer = await self._requests.send("GET", _path(name), time_limit=time_limit)
+            return answer.decode(PoolState.of)
         except Refused as error:
             if is_gone(error):
                 return None
@@ -50,7 +48,8 @@ class PoolApi:
     async def scale(self, name: str, workers: int | Mapping[str, int]) -> PoolState | None:
         """Set the number of workers, or its bounds. None if there is no such pool."""
         try:
-            return _state(await self._requests.send("POST", _path(name, "/scale"), {"workers": workers}))
+            answer = await self._requests.send("POST", _path(name, "/scale"), {"workers": workers})
+            return answer.decode(PoolState.of)
         except Refused as error:
             if is_gone(error):
                 return None
@@ -74,10 +73,3 @@ class PoolApi:
 
 def _path(name: str, verb: str = "") -> str:
     return f"/{path_segment(name)}{verb}"
-
-
-def _state(answer: bytes) -> PoolState:
-    try:
-        return PoolState.of_answer(answer)
-    except ValueError as error:
-        raise Unreachable(str(error)) from error

@@ -1,9 +1,11 @@
 """What the service says about a Dask pool."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from ..json_answer import texts
+from ..web_address import WebAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +34,22 @@ class PoolState:
     certificate_digest: str = ""
 
     @classmethod
-    def of_answer(cls, body: bytes) -> "PoolState":
-        """Parse an answer. Raises `ValueError` if it is not understood."""
-        try:
-            answer = json.loads(body)
-            workers: Mapping[str, Any] = answer.get("workers") or {}
-            idle_timeout = answer.get("idle_timeout")
-            return cls(
-                name=str(answer["name"]),
-                status=str(answer["status"]),
-                stage=answer.get("stage") or "",
-                reason=answer.get("reason") or "",
-                message=answer.get("message") or "",
-                **{key: int(workers.get(key) or 0) for key in ("desired", "ready", "pods", "minimum", "maximum")},
-                workers_message=workers.get("message") or "",
-                scheduler_address=answer.get("scheduler_address") or "",
-                dashboard_url=answer.get("dashboard_url") or "",
-                idle_timeout=None if idle_timeout is None else int(idle_timeout),
-                outlives_lab=bool(answer.get("outlives_lab")),
-                note=answer.get("note") or "",
-                certificate_digest=answer.get("certificate_digest") or "",
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"the answer about a Dask pool is not understood: {error!r}") from error
+    def of(cls, answer: Any) -> "PoolState":
+        """The state in an object of the API. Raises an error for anything else."""
+        workers: Mapping[str, Any] = answer.get("workers") or {}
+        idle_timeout = answer.get("idle_timeout")
+        if dashboard_url := answer.get("dashboard_url"):
+            WebAddress.of_url(str(dashboard_url))  # raises `ValueError` if it is none
+        return cls(
+            name=str(answer["name"]),
+            status=str(answer["status"]),
+            **{key: int(workers.get(key) or 0) for key in ("desired", "ready", "pods", "minimum", "maximum")},
+            workers_message=str(workers.get("message") or ""),
+            idle_timeout=None if idle_timeout is None else int(idle_timeout),
+            outlives_lab=bool(answer.get("outlives_lab")),
+            **texts(answer, "stage", "reason", "message", "scheduler_address", "dashboard_url", "note"),
+            **texts(answer, "certificate_digest"),
+        )
 
     @property
     def adaptive(self) -> bool:
