@@ -13,8 +13,7 @@ use wasmspawner_core::images::{LabNode, NodeImages, NodeRules};
 
 use crate::config_part::ConfigPart;
 use crate::inventory::LiveInventory;
-use crate::k8s::Readable;
-use crate::short_watch::{changes, short_watch};
+use crate::short_watch::{Readable, changes, short_watch};
 
 /// Follows the nodes that the configuration means, until `stop`. Without `images.nodes`, none is followed.
 pub async fn follow_nodes(

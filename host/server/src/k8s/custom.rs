@@ -15,8 +15,8 @@ use wasmspawner_core::api_group::{API_VERSION, GROUP, VERSION};
 use wasmspawner_core::custom_resource::{Kind, Object};
 
 use super::retry::{RetryPolicy, retrying};
-use super::{Connection, KubernetesError, Readable, StatusReason};
-use crate::short_watch::{changes, short_watch};
+use super::{Connection, KubernetesError, StatusReason};
+use crate::short_watch::{Readable, changes, short_watch};
 
 /// How long a request is tried. What fails is done again later.
 const TRY_FOR: Duration = Duration::from_secs(10);

@@ -6,7 +6,8 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 
 use super::retry::{RetryPolicy, retrying};
-use super::{KubernetesError, Readable, StatusReason};
+use super::{KubernetesError, StatusReason};
+use crate::short_watch::Readable;
 
 /// How many objects are listed at once. Each may have a megabyte and more.
 const PAGE: u32 = 100;

@@ -12,8 +12,8 @@ use wasmspawner_core::names::LabelValue;
 use super::list::list_some;
 use super::rate_limiter::in_background;
 use super::retry::{RetryPolicy, retrying};
-use super::{Connection, KubernetesError, Readable, StatusReason};
-use crate::short_watch::{changes, short_watch};
+use super::{Connection, KubernetesError, StatusReason};
+use crate::short_watch::{Readable, changes, short_watch};
 
 /// How long a request is tried. What fails is done again later.
 const TRY_FOR: Duration = Duration::from_secs(10);

@@ -8,8 +8,6 @@ mod follower;
 mod index;
 mod reach;
 mod signal;
-mod slim;
-pub(crate) use slim::event as slim_event;
 mod watching;
 
 pub use follower::{Claim, Follower};

@@ -13,9 +13,8 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::stage::ObservedPod;
 
 use super::index::Key;
-use super::{Reach, Store, slim};
-use crate::k8s::Readable;
-use crate::short_watch::{changes, short_watch};
+use super::{Reach, Store};
+use crate::short_watch::{Readable, changes, short_watch, slim_event};
 
 impl Store {
     /// Watches the pods and namespaces that `selector` selects, until `stop`; no namespaces if all labs are in one.
@@ -51,7 +50,7 @@ impl Store {
             watch::<Event>(reach.all(client.clone()), config, stop, |change| {
                 self.note_activity("events");
                 if let watcher::Event::InitApply(event) | watcher::Event::Apply(event) = change {
-                    self.read().put_event(slim::event(event));
+                    self.read().put_event(slim_event(event));
                 }
             })
         };

@@ -9,7 +9,7 @@ use kube::runtime::watcher;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::outgoing::json_problem;
 
@@ -65,11 +65,15 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
         if let Ok(object) = K::deserialize(&value) {
             return Ok(Self { object, problem: None });
         }
-        let mut named = json!({ "apiVersion": value["apiVersion"], "kind": value["kind"], "metadata": {} });
-        for field in ["name", "namespace", "uid", "resourceVersion"] {
-            named["metadata"][field] = value["metadata"][field].take();
-        }
-        let object = K::deserialize(named).map_err(D::Error::custom)?;
+        let texts = |from: &Value, fields: &[&str]| -> Map<String, Value> {
+            let texts =
+                fields.iter().filter_map(|field| Some(((*field).to_owned(), from[field].as_str()?.into())));
+            texts.collect()
+        };
+        let mut named = texts(&value, &["apiVersion", "kind"]);
+        let metadata = texts(&value["metadata"], &["name", "namespace", "uid", "resourceVersion"]);
+        named.insert("metadata".to_owned(), metadata.into());
+        let object = K::deserialize(Value::Object(named)).map_err(D::Error::custom)?;
         Ok(Self { object, problem: Some(json_problem(&error)) })
     }
 }
@@ -111,6 +115,7 @@ impl<K: Resource> Resource for Readable<K> {
 mod tests {
     use k8s_openapi::api::core::v1::{Event, Pod};
     use kube::core::{ObjectList, WatchEvent};
+    use serde_json::json;
 
     use super::*;
 

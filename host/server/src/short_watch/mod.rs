@@ -1,4 +1,7 @@
-//! How the service watches the Kubernetes API.
+//! How the service watches the Kubernetes API, and what it reads of objects that anybody may write.
+
+mod readable;
+mod slim;
 
 use std::fmt::Debug;
 
@@ -7,7 +10,8 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
-use crate::k8s::Readable;
+pub(crate) use readable::Readable;
+pub(crate) use slim::event as slim_event;
 
 /// After this many seconds the server ends a watch, and a new one begins. Five seconds later a watch without any data,
 /// not even a bookmark, counts as dead: on some platforms connections fall silent.
