@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod hub;
 mod stranger;
 mod tenant;
 mod user;

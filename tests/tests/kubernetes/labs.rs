@@ -157,7 +157,7 @@ async fn what_nobody_remembers(site: &Site, service: &Service, namespace: &str) 
 }
 
 /// The labels of an object that belongs to no record.
-fn labels_of_nobody(site: &Site) -> Value {
+pub(crate) fn labels_of_nobody(site: &Site) -> Value {
     json!({
         "app.kubernetes.io/managed-by": "wasmspawner", "wasmspawner.io/instance": site.name(),
         "app.kubernetes.io/component": "environment", "wasmspawner.io/spawn": NO_RECORD,

@@ -270,6 +270,12 @@ async fn the_hub_never_sees_a_token_of_the_provider() {
         key.token(&for_another).unwrap(),
         unknown.token(&claims).unwrap(),
         format!("{}.", message(&json!({ "alg": "none" }), &claims)),
+        // Whoever sees one of these has a good token by changing a letter.
+        format!("{}.", key.token(&claims).unwrap()),
+        format!("{}=", key.token(&claims).unwrap()),
+        key.token(&changed(&claims, &json!({ "iss": format!("{}/", issuer.url()) }))).unwrap(),
+        key.token(&changed(&claims, &json!({ "iss": [issuer.url()] }))).unwrap(),
+        key.token(&changed(&claims, &json!({ "exp": "soon" }))).unwrap(),
     ] {
         let expected = if token == key.token(&claims).unwrap() { 404 } else { 401 };
         assert_eq!(get(&service, &token, "/labs/ada").await.status, expected);
