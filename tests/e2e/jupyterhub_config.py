@@ -16,7 +16,15 @@ c.JupyterHub.load_roles += [
     {
         "name": "e2e",
         "services": ["e2e"],
-        "scopes": ["admin:users", "admin:groups", "admin:servers", "access:servers", "shares", "read:hub", "list:users"],
+        "scopes": [
+            "admin:users",
+            "admin:groups",
+            "admin:servers",
+            "access:servers",
+            "shares",
+            "read:hub",
+            "list:users",
+        ],
     },
     {"name": "staff", "groups": ["staff"], "scopes": ["access:servers"]},
     {"name": "limited", "services": ["limited"], "scopes": ["list:users!user=ada", "read:servers"]},

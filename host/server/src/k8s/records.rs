@@ -39,11 +39,7 @@ impl ConfigMapRecords {
         request_timeout: Duration,
     ) -> Self {
         let retry_policy = RetryPolicy::for_a_minute(request_timeout);
-        let prefix = if instance.as_str() == DEFAULT_INSTANCE {
-            format!("{name}-")
-        } else {
-            format!("{name}-{:.8}-", Digest::of(instance.as_str().as_bytes()).hex())
-        };
+        let prefix = prefix(name, instance);
         Self { config_maps: Api::namespaced(client, namespace), name, prefix, retry_policy }
     }
 
@@ -102,8 +98,36 @@ impl ConfigMapRecords {
         format!("{}{:02x}", self.prefix, sum % 64)
     }
 
-    /// True for the name of a `ConfigMap` of this set. Those of another installation have longer names, or others.
     fn is_shard(&self, name: Option<&str>) -> bool {
-        name.and_then(|name| name.strip_prefix(&self.prefix)).is_some_and(|number| number.len() == 2)
+        name.is_some_and(|name| is_shard(&self.prefix, name))
+    }
+}
+
+/// What the names of the `ConfigMap`s of an installation begin with.
+fn prefix(name: &str, instance: &LabelValue) -> String {
+    if instance.as_str() == DEFAULT_INSTANCE {
+        format!("{name}-")
+    } else {
+        format!("{name}-{:.8}-", Digest::of(instance.as_str().as_bytes()).hex())
+    }
+}
+
+/// True for the name of a `ConfigMap` with this prefix. Those of another installation have longer names, or others.
+fn is_shard(prefix: &str, name: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|number| number.len() == 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_records_of_two_installations_are_apart() {
+        let prefixes =
+            ["wasmspawner", "one", "two"].map(|name| prefix("volumes", &LabelValue::parse(name).unwrap()));
+        for (at, of) in prefixes.iter().enumerate() {
+            let own = prefixes.iter().map(|prefix| is_shard(of, &format!("{prefix}3f")));
+            assert_eq!(own.collect::<Vec<_>>(), [at == 0, at == 1, at == 2]);
+        }
     }
 }
