@@ -52,6 +52,7 @@ impl<K: Resource> Readable<K> {
 
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The API server says the kind of a change before the object, so that the text is there.
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let error = match serde_json::from_str(text.get()) {
             Ok(object) => return Ok(Self { object, problem: None }),
@@ -145,7 +146,7 @@ mod tests {
             let names = list.items.into_iter().filter_map(|event| event.whole()?.metadata.name);
             assert_eq!(names.collect::<Vec<_>>(), ["good"]);
 
-            let change = json!({ "type": "DELETED", "object": event("bad", time) }).to_string();
+            let change = format!(r#"{{"type": "DELETED", "object": {}}}"#, event("bad", time));
             let WatchEvent::Deleted(gone) =
                 serde_json::from_str::<WatchEvent<Readable<Event>>>(&change).unwrap()
             else {
