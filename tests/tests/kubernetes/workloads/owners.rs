@@ -133,7 +133,7 @@ async fn scaled(shop: &Shop<'_>) {
 }
 
 /// Somebody who may create pods in the namespace makes one with the labels of the lab, and a revision for it that has the name
-/// of one of the workload's.
+/// of one of the workload's and says that it is one, until the workload's controller lets it go.
 async fn forge(shop: &Shop<'_>, lab: &LabIn<'_>) {
     let pods: Api<Pod> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
     let revisions: Api<ReplicaSet> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
@@ -143,8 +143,10 @@ async fn forge(shop: &Shop<'_>, lab: &LabIn<'_>) {
     labels.insert("pod-template-hash".to_owned(), "forged".to_owned());
     spec.node_name = None;
     let name = format!("{}-forged", lab.name);
+    let uid = shop.get(lab.name).await.metadata.uid;
+    let owner = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": lab.name, "uid": uid, "controller": true });
     let revision = json!({
-        "metadata": { "name": name, "labels": labels },
+        "metadata": { "name": name, "labels": labels, "ownerReferences": [owner] },
         "spec": {
             "replicas": 1,
             "selector": { "matchLabels": { "pod-template-hash": "forged" } },
