@@ -171,7 +171,7 @@ where
     }
 }
 
-/// `None` if the object is gone, or not what it was.
+/// The objects of a kind in a namespace, or without one those of a kind that has none.
 fn api<K>(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Api<K>
 where
     K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
@@ -182,6 +182,7 @@ where
     }
 }
 
+/// `None` if the object is gone, or not what it was.
 fn changed<T>(answer: Result<T, KubernetesError>) -> Result<Option<T>, KubernetesError> {
     match answer {
         Err(KubernetesError::Refused { reason: StatusReason::NotFound | StatusReason::Conflict, .. }) => {

@@ -12,8 +12,8 @@ use crate::short_watch::Readable;
 /// How many objects are listed at once. Each may have a megabyte and more.
 const PAGE: u32 = 100;
 
-/// All objects of a kind that `selector` selects, without those that cannot be read. A page that fails is requested again. When the API server cannot
-/// continue a list because it has expired, the list begins anew.
+/// All objects of a kind that `selector` selects, without those that cannot be read. A page that fails is requested again.
+/// When the API server cannot continue a list because it has expired, the list begins anew.
 pub(crate) async fn list<K>(api: &Api<K>, selector: &str, action: &str) -> Result<Vec<K>, KubernetesError>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,

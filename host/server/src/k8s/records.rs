@@ -47,7 +47,8 @@ impl ConfigMapRecords {
     pub async fn all(&self) -> Result<BTreeMap<String, String>, KubernetesError> {
         let selector = format!("{RECORDS_LABEL}={}", self.name);
         let shards = list(&self.config_maps, &selector, &format!("list the records {}", self.name)).await?;
-        let own = shards.into_iter().filter(|shard| self.is_shard(shard.metadata.name.as_deref()));
+        let is_own = |name: &String| is_shard(&self.prefix, name);
+        let own = shards.into_iter().filter(|shard| shard.metadata.name.as_ref().is_some_and(is_own));
         Ok(own.filter_map(|shard| shard.data).flatten().collect())
     }
 
@@ -96,10 +97,6 @@ impl ConfigMapRecords {
     fn shard(&self, key: &str) -> String {
         let sum = key.bytes().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte));
         format!("{}{:02x}", self.prefix, sum % 64)
-    }
-
-    fn is_shard(&self, name: Option<&str>) -> bool {
-        name.is_some_and(|name| is_shard(&self.prefix, name))
     }
 }
 

@@ -10,7 +10,7 @@ use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
-use super::lookups::Weighed;
+use super::lookups::{Weighed, bytes_of_user};
 use super::{AuthError, Authenticator, Sender};
 use crate::http::connections::{Visitor, Who};
 use crate::http::fair_use::{FairUse, UserSlot};
@@ -72,15 +72,10 @@ impl Caller {
 impl Weighed for Caller {
     fn bytes(&self) -> usize {
         let servers: usize = self.rights.servers.iter().map(|server| server.as_str().len() + 64).sum();
-        let identity = self.identity.as_ref().map_or(0, |identity| {
-            let groups: usize = identity.groups.iter().map(|group| group.name.len() + 32).sum();
-            groups
-                + [&identity.email, &identity.display_name]
-                    .into_iter()
-                    .flatten()
-                    .map(String::len)
-                    .sum::<usize>()
-        });
+        let identity = self
+            .identity
+            .as_ref()
+            .map_or(0, |identity| bytes_of_user(&identity.groups, [&identity.email, &identity.display_name]));
         servers + identity + self.username.as_str().len() + self.token.expose().len()
     }
 }

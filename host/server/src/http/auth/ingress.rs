@@ -18,7 +18,7 @@ use wasmspawner_core::token::TokenDigest;
 
 use super::caller::Provider;
 use super::ingress_secret::IngressSecret;
-use super::lookups::{Lookups, Weighed};
+use super::lookups::{Lookups, Weighed, bytes_of_user};
 use super::{AuthError, AuthSetupError, Caller};
 use crate::outgoing::{self, innermost};
 
@@ -49,9 +49,8 @@ struct KnownUser {
 impl Weighed for KnownUser {
     fn bytes(&self) -> usize {
         let UserInfo { username, details } = &self.user;
-        let groups: usize = details.groups.iter().flatten().map(|group| group.name.len() + 32).sum();
-        let texts = [&details.name, &details.email].into_iter().flatten().map(String::len);
-        groups + texts.sum::<usize>() + username.as_str().len()
+        let known = bytes_of_user(details.groups.iter().flatten(), [&details.name, &details.email]);
+        known + username.as_str().len()
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use moka::future::Cache;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
+use wasmspawner_core::identity::Group;
 use wasmspawner_core::token::TokenDigest;
 
 use super::AuthError;
@@ -16,6 +17,15 @@ use crate::per_key::PerKey;
 pub(super) trait Weighed {
     /// The size of its texts in bytes.
     fn bytes(&self) -> usize;
+}
+
+/// The size of what is remembered of a user, in bytes: the groups, and the name and the mail address that people see.
+pub(super) fn bytes_of_user<'a>(
+    groups: impl IntoIterator<Item = &'a Group>,
+    texts: [&Option<String>; 2],
+) -> usize {
+    let groups: usize = groups.into_iter().map(|group| group.name.len() + 32).sum();
+    groups + texts.into_iter().flatten().map(String::len).sum::<usize>()
 }
 
 /// Answers by token. A request about a token that is being looked up waits for that look-up. When the provider does not

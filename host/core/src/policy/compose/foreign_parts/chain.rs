@@ -147,27 +147,19 @@ impl<'a> Part<'a> {
 
     fn privileged_mounts<'b>(&'b self, chain: &'b Chain<'a>) -> Vec<PrivilegedMount<'b>> {
         let author = &self.answer.author;
+        let mount = |container, grant, volume| PrivilegedMount { author, container, grant, volume };
         let mut mounts = Vec::new();
         for init in &self.answer.customization.init_containers {
             let Some(grant) = grants::of_profile(init.profile) else { continue };
-            let volumes = init.mounts.iter().map(|mount| mount.volume.as_str());
-            mounts.extend(volumes.map(|volume| PrivilegedMount {
-                author,
-                container: &init.name,
-                grant,
-                volume,
-            }));
+            mounts.extend(
+                init.mounts.iter().map(|asked| mount(init.name.as_str(), grant, asked.volume.as_str())),
+            );
         }
         for container in self.patched_containers() {
             let profile = chain.owner_of(container).map(|(_, profile)| profile);
             let Some(grant) = profile.and_then(grants::of_profile) else { continue };
-            let volumes = container.volume_mounts.iter().flatten().map(|mount| mount.name.as_str());
-            mounts.extend(volumes.map(|volume| PrivilegedMount {
-                author,
-                container: &container.name,
-                grant,
-                volume,
-            }));
+            let patched = container.volume_mounts.iter().flatten();
+            mounts.extend(patched.map(|patched| mount(&container.name, grant, &patched.name)));
         }
         mounts
     }
