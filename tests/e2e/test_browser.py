@@ -58,6 +58,7 @@ def wait(driver, seconds, condition):
 
 
 def log_in(driver, world, name):
+    world.take_user(name)
     driver.get(f"{world.url}/hub/login")
     driver.find_element(By.ID, "username_input").send_keys(name)
     driver.find_element(By.ID, "password_input").send_keys(world.password)
@@ -162,7 +163,7 @@ def test_the_form_is_readable_in_dark_mode_and_on_a_phone(world, browser, screen
 
 
 def test_the_page_of_a_failed_lab_says_why(world, browser, screenshots):
-    log_in(browser, world, "emmy")
+    log_in(browser, world, "lillian")
     broken = browser.find_element(By.CSS_SELECTOR, "input[name=image][value=broken]")
     browser.execute_script("arguments[0].click()", broken)
     start(browser)

@@ -33,6 +33,9 @@ class Run:
                 start_new_session=True,
             )
 
+    def take_user(self, name):
+        """All users are this test's."""
+
     def text(self):
         return self.output.read_text()
 

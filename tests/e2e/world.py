@@ -100,6 +100,8 @@ class World:
     hub_token: str = field(default_factory=lambda: secrets.token_hex(16))
     service: stack.Process | None = None
     hub: stack.Process | None = None
+    # For a world that tests share: a folder with a file for each user, which says whose test's user that is.
+    users: Path | None = None
 
     @classmethod
     def at(cls, folder: Path) -> "World":
@@ -124,6 +126,17 @@ class World:
             yield self
         finally:
             self.close()
+
+    def take_user(self, name):
+        """Fail if the user belongs to another test of this world, whose labs may still run."""
+        if not self.users:
+            return
+        test = os.environ["PYTEST_CURRENT_TEST"].partition(" (")[0].partition("[")[0]
+        note = self.users / quote(name, safe="@")
+        with suppress(FileExistsError), note.open("x") as created:
+            created.write(test)
+        owner = note.read_text()
+        assert owner == test, f"the user {name!r} is that of {owner}; each test has users of its own"
 
     def start_service(self):
         self.service = compiled_policies.start_service(self.settings)
@@ -275,6 +288,7 @@ class Visitor:
     """A user with cookies who reads pages and submits forms."""
 
     def __init__(self, world, name, password=""):
+        world.take_user(name)
         self.world, self.name = world, name
         self.session = requests.Session()
         page = self.session.get(f"{world.url}/hub/login", timeout=30)
