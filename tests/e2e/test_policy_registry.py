@@ -242,6 +242,13 @@ class HostileRegistry(BaseHTTPRequestHandler):
             self.send_response(401)
             self.send_header("WWW-Authenticate", f'Bearer realm="http://{self.headers["Host"]}/v2/{self.token}/for"')
             self.end_headers()
+        elif what in ("names", "redirects"):
+            # To a host that is no registry, such as one on a link-local address that hands out credentials.
+            elsewhere = f"http://{self.headers['Host'].replace('127.0.0.1', 'localhost')}/v2/endless-token/for"
+            self.send_response(401 if what == "names" else 307)
+            self.send_header("Location", elsewhere)
+            self.send_header("WWW-Authenticate", f'Bearer realm="{elsewhere}"')
+            self.end_headers()
         elif what in ("newline", "endless-token", "away"):
             self.answer_as_service_for_tokens(what)
         elif part.startswith("blobs/"):
@@ -296,6 +303,8 @@ def hostile():
         ("token:endless-token", "65536 are allowed"),
         ("token:away", "the registry does not answer: its answer has the status 503"),
         ("endless:1", "33554432 are allowed"),
+        ("names:1", "it names another host without TLS that is not in registries.plain_http"),
+        ("redirects:1", "it names another host without TLS that is not in registries.plain_http"),
         ("html:1", "the registry has sent something that is no manifest"),
         ("silent:1", "the registry does not answer: it t"),
     ],

@@ -14,7 +14,7 @@ use wasmspawner_core::lifecycle::{
 use wasmspawner_core::spawn_key::SpawnKind;
 use wasmspawner_core::stage::{Analysis, Stage, StagePolicy};
 use wasmspawner_core::workload::{
-    LabMark, LabPod, Look, Revisions, Seen, Workload, WorkloadObject, leftovers, look,
+    LabMark, LabPod, Look, Revisions, Seen, Workload, WorkloadObject, leftovers, look, remainder,
 };
 
 const SPAWN: &str = "5d3c0f5e-0000-4000-8000-000000000002";
@@ -283,4 +283,40 @@ fn what_somebody_has_copied_of_a_lab_is_removed_and_nothing_else() {
         None,
         "it is another lab's"
     );
+}
+
+#[test]
+fn a_volume_that_a_container_of_others_mounts_is_theirs() {
+    let workload = Workload::parse("deployment/shop/web").unwrap();
+    let remains = |template: &Value| {
+        let template = deployment(&json!({ "template": template })).template;
+        remainder(&workload, "uid-of-web", &template, &mark())
+    };
+    let mut mounted = template(Some(NOW));
+    assert_eq!(remains(&mounted)["spec"], Value::Null);
+    let volume = mark().part("nss");
+    mounted["spec"]["containers"][1]["volumeMounts"] = json!([{ "name": volume, "mountPath": "/etc" }]);
+    assert_eq!(remains(&mounted)["spec"], Value::Null, "the lab's own mount");
+    // Also where the container has a name as those of labs have.
+    for (place, name) in [("containers", "web"), ("initContainers", "lab-0123456789")] {
+        let mut taken = mounted.clone();
+        let mounts = json!([{ "name": volume, "mountPath": "/stolen" }]);
+        let container = json!({ "name": name, "volumeMounts": mounts });
+        let containers = taken["spec"][place].as_array().cloned().unwrap_or_default();
+        taken["spec"][place] = containers.into_iter().chain([container]).collect();
+        let left = remains(&taken);
+        assert_eq!(left["spec"]["template"]["spec"], json!({ "volumes": [{ "name": volume }] }));
+        let object = deployment(&json!({ "template": taken }));
+        let patch = leftovers(&object.template, &mark(), "injected.wasmspawner.io/test").unwrap();
+        assert_eq!(patch["spec"]["template"]["spec"]["volumes"], json!([]), "{place}");
+        assert!(object.state.labs.contains_key(&mark()));
+    }
+    // What is left afterwards is no lab.
+    let after = json!({ "spec": {
+        "containers": [{ "name": "web", "volumeMounts": [{ "name": volume, "mountPath": "/mine" }] }],
+        "volumes": [{ "name": volume }],
+    } });
+    let object = deployment(&json!({ "template": after }));
+    assert!(object.state.labs.is_empty());
+    assert_eq!(leftovers(&object.template, &mark(), "injected.wasmspawner.io/test"), None);
 }

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
-use wasmspawner_core::config::{Config, ConfigFile, KubernetesConfig, NamespaceReclaim};
+use wasmspawner_core::config::{Config, ConfigFile, NamespaceReclaim};
 use wasmspawner_core::manifest::service_selector;
 
 use crate::blueprint_providers::BlueprintProviders;
@@ -166,7 +166,7 @@ fn follow_images(
     let pods = PullPods::new(
         connection,
         kubernetes.namespace.as_str(),
-        kubernetes.instance,
+        kubernetes.instance(),
         Duration::try_from(kubernetes.request_timeout)?,
     );
     let watches = connection.watches.clone();
@@ -230,7 +230,7 @@ fn context(
     let forgotten = config.hub.as_ref().map(|hub| hub.forgotten.clone());
     let hub = hub.zip(forgotten).map(|(api, rules)| HubComparison::new(api, rules));
     let namespace = config.kubernetes.namespace.as_str();
-    let instance = &config.kubernetes.instance;
+    let instance = &config.kubernetes.instance();
     let records = |name| ConfigMapRecords::new(client.clone(), namespace, instance, name, request_timeout);
     let claims = || Claims::new(client.clone(), request_timeout);
     let volumes = || Volumes::new(records("wasmspawner-volumes"), claims(), instance.clone());
@@ -248,13 +248,13 @@ fn context(
             silence: SILENCE,
             requests_per_second: config.kubernetes.requests_per_second,
             request_timeout,
-            selector: service_selector(&config.kubernetes.instance),
+            selector: service_selector(instance),
             metrics: metrics.clone(),
         },
     );
     let environments = config.environments.is_some().then(|| {
-        let KubernetesConfig { namespace, instance, .. } = config.kubernetes.clone();
-        Environments::new(connection, clusters.clone(), namespace, instance, request_timeout)
+        let namespace = config.kubernetes.namespace.clone();
+        Environments::new(connection, clusters.clone(), namespace, instance.clone(), request_timeout)
     });
     let blueprints = if config.blueprint_objects {
         SiteBlueprints::with_objects(connection, namespace, request_timeout)
@@ -273,12 +273,7 @@ fn context(
         environments,
         history,
         history_of_children: History::in_memory(of_children),
-        records: SpawnRecords::new(
-            client.clone(),
-            namespace,
-            config.kubernetes.instance.clone(),
-            request_timeout,
-        ),
+        records: SpawnRecords::new(client.clone(), namespace, instance.clone(), request_timeout),
         clock: Clock::start(),
         secrets,
         provisioned: Provisioned::new(records("wasmspawner-provisioned")),

@@ -23,7 +23,8 @@ pub struct KubernetesConfig {
     /// it.
     pub namespace: NamespaceName,
     /// The name of this installation. It separates the labs of this service from those of another in the same cluster.
-    pub instance: LabelValue,
+    /// Default: the name of `kubernetes.namespace`.
+    pub instance: Option<LabelValue>,
     /// Whether labs have namespaces of their own, and what happens to those when a lab is stopped.
     pub namespaces: NamespaceReclaim,
     /// With `namespaces: retain`: namespaces that are for labs whoever has made them, by name, or by a prefix that ends with
@@ -97,16 +98,13 @@ impl NamespaceReclaim {
     }
 }
 
-/// The name of an installation that has been given none.
-pub const DEFAULT_INSTANCE: &str = "wasmspawner";
-
 impl Default for KubernetesConfig {
     fn default() -> Self {
         Self {
             kubeconfig: None,
             context: None,
             namespace: NamespaceName::constant("wasmspawner"),
-            instance: LabelValue::constant(DEFAULT_INSTANCE),
+            instance: None,
             namespaces: NamespaceReclaim::default(),
             existing_namespaces: Vec::new(),
             requests_per_second: NonZeroU32::new(200),
@@ -116,11 +114,32 @@ impl Default for KubernetesConfig {
 }
 
 impl KubernetesConfig {
+    /// The name of this installation. Without one of its own it is that of the namespace, which no other has.
+    pub fn instance(&self) -> LabelValue {
+        self.instance.clone().unwrap_or_else(|| LabelValue::for_name(self.namespace.as_str()))
+    }
+
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         if !self.existing_namespaces.is_empty() && self.namespaces != NamespaceReclaim::Retain {
             let problem = "is for `kubernetes.namespaces: retain` alone; remove it, or choose that";
             return Err(InvalidSetting::new("kubernetes.existing_namespaces", problem));
         }
         super::check_span("kubernetes.request_timeout", self.request_timeout, SignedDuration::from_mins(10))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_without_a_name_has_that_of_its_namespace() {
+        let of_physics = KubernetesConfig {
+            namespace: NamespaceName::constant("hub-of-physics"),
+            ..KubernetesConfig::default()
+        };
+        assert_eq!(of_physics.instance(), "hub-of-physics");
+        let named = KubernetesConfig { instance: Some(LabelValue::constant("other")), ..of_physics };
+        assert_eq!(named.instance(), "other");
     }
 }

@@ -41,7 +41,7 @@ pub use http::{HttpConfig, TlsConfig};
 pub use hub::{ForgottenConfig, Hub, HubConfig};
 pub use images::{ImageNodes, ImageRepository, ImagesConfig, UnpinnedImages};
 pub use invalid::InvalidSetting;
-pub use kubernetes::{DEFAULT_INSTANCE, KubernetesConfig, NamespacePattern, NamespaceReclaim};
+pub use kubernetes::{KubernetesConfig, NamespacePattern, NamespaceReclaim};
 pub use lab_namespaces::LabNamespaces;
 pub use lab_routes::{LabRoutes, RouteFields, RouteKind, RouteTemplate};
 pub use limits::LimitsConfig;

@@ -20,7 +20,7 @@ pub struct RegistriesConfig {
     /// A PEM file with certificate authorities that are trusted in addition to the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// Registries, as `host` or `host:port`, that are asked without TLS.
+    /// Registries, as `host` or `host:port`, that are asked without TLS. They lead the service to these and to hosts with TLS only.
     pub plain_http: Vec<String>,
     /// How long one download may take; at most ten minutes.
     #[serde(deserialize_with = "crate::config::span::parse")]

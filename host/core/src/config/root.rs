@@ -158,7 +158,7 @@ impl ConfigFile {
         let mut lab = self.lab;
         lab.network_policy.hub_namespace.get_or_insert_with(|| self.kubernetes.namespace.clone());
         let api_url = self.http.url_for_labs(self.embedded.is_some());
-        let lab = LabConfig::parse(lab, self.kubernetes.instance.clone())
+        let lab = LabConfig::parse(lab, self.kubernetes.instance())
             .map(|lab| lab.with_namespaces(self.kubernetes.namespaces).with_api_url(api_url))
             .map_err(|errors| {
                 problems

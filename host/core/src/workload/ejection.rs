@@ -2,25 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::api::core::v1::{PodTemplateSpec, Volume};
 use serde_json::{Value, json};
 
-use super::object::labs;
+use super::object::{labs, taken_volumes};
 use super::{LabMark, Workload};
 
-/// What is applied under the lab's field manager to take the lab out: a workload with this uid, and nothing of it.
-pub fn nothing(workload: &Workload, uid: &str) -> Value {
-    json!({
+/// What is applied under the lab's field manager to take the lab out of the workload with this uid and template: of the lab,
+/// only the volumes that containers of others mount. The API server lets nobody remove those.
+pub fn remainder(workload: &Workload, uid: &str, template: &PodTemplateSpec, mark: &LabMark) -> Value {
+    let mut applied = json!({
         "apiVersion": "apps/v1",
         "kind": workload.kind.kind(),
         "metadata": { "name": workload.name, "namespace": workload.namespace, "uid": uid },
-    })
+    });
+    let taken = taken_volumes(template);
+    let volumes = template.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    let kept: Vec<&Volume> =
+        volumes.filter(|volume| mark.owns(&volume.name) && taken.contains(volume.name.as_str())).collect();
+    if !kept.is_empty() {
+        applied["spec"] = json!({ "template": { "spec": { "volumes": kept } } });
+    }
+    applied
 }
 
 /// The strategic merge patch that removes what an apply of nothing has left; `None` if it has left nothing.
 ///
 /// Something is left where somebody else has written the lab's fields too, such as with `kubectl rollout undo` to a
-/// revision with the lab.
+/// revision with the lab. A volume that a container of others mounts is theirs by now.
 pub fn leftovers(template: &PodTemplateSpec, mark: &LabMark, installation_label: &str) -> Option<Value> {
     let others = labs(template).into_keys().any(|other| other != *mark);
     let metadata = template.metadata.as_ref();
@@ -49,10 +58,12 @@ pub fn leftovers(template: &PodTemplateSpec, mark: &LabMark, installation_label:
         spec.map(|spec| spec.init_containers.iter().flatten().map(|one| one.name.as_str()).collect())
             .unwrap_or_default(),
     );
-    let volumes = names(
+    let mut volumes = names(
         spec.map(|spec| spec.volumes.iter().flatten().map(|one| one.name.as_str()).collect())
             .unwrap_or_default(),
     );
+    let taken = taken_volumes(template);
+    volumes.retain(|name| !taken.contains(name.as_str()));
     let pull_secrets = names(
         spec.map(|spec| spec.image_pull_secrets.iter().flatten().map(|one| one.name.as_str()).collect())
             .unwrap_or_default(),

@@ -13,7 +13,7 @@ mod object;
 mod port;
 mod refusal;
 
-pub use ejection::{is_leftover_revision, leftovers, nothing};
+pub use ejection::{is_leftover_revision, leftovers, remainder};
 pub use lab_mark::{LabMark, installation_label};
 pub use lab_pod::{LabPod, Revisions, choose, controller_uid};
 pub use look::{Look, Seen, look};

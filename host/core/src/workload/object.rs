@@ -1,6 +1,6 @@
 //! A workload as the API server has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde::Deserialize;
@@ -144,13 +144,30 @@ pub(super) fn labs(template: &PodTemplateSpec) -> BTreeMap<LabMark, Option<JobId
     labs
 }
 
-/// The names of a template's containers, and those of its init containers and volumes.
+/// The volumes of labs that containers of others mount. They are no part of a lab any more.
+pub(super) fn taken_volumes(template: &PodTemplateSpec) -> BTreeSet<&str> {
+    let spec = template.spec.iter();
+    let containers =
+        spec.flat_map(|spec| spec.containers.iter().chain(spec.init_containers.iter().flatten()));
+    let taken = containers.flat_map(|container| {
+        let owner = LabMark::of_name(&container.name);
+        let mounts = container.volume_mounts.iter().flatten().map(|mount| mount.name.as_str());
+        let devices = container.volume_devices.iter().flatten().map(|device| device.name.as_str());
+        mounts
+            .chain(devices)
+            .filter(move |volume| LabMark::of_name(volume).is_some_and(|mark| Some(mark) != owner))
+    });
+    taken.collect()
+}
+
+/// The names of a template's containers, and those of its init containers and of the volumes that are not taken.
 fn names(template: &PodTemplateSpec) -> (Vec<&str>, Vec<&str>) {
     let Some(spec) = &template.spec else { return (Vec::new(), Vec::new()) };
     let containers = spec.containers.iter().map(|container| container.name.as_str());
     let init = spec.init_containers.iter().flatten().map(|container| container.name.as_str());
+    let taken = taken_volumes(template);
     let volumes = spec.volumes.iter().flatten().map(|volume| volume.name.as_str());
-    (containers.collect(), init.chain(volumes).collect())
+    (containers.collect(), init.chain(volumes.filter(|name| !taken.contains(name))).collect())
 }
 
 /// What hinders the rollout, according to the workload's conditions.

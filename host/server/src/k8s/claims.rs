@@ -9,6 +9,7 @@ use kube::api::{Api, DeleteParams};
 
 use super::retry::{RetryPolicy, retrying};
 use super::{DeletionAnswer, KubernetesError, StatusReason};
+use crate::short_watch::Readable;
 
 /// Reads and deletes volume claims.
 #[derive(Clone)]
@@ -26,8 +27,8 @@ impl Claims {
     /// The metadata of a claim; `None` if there is none of this name.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, KubernetesError> {
         let (claims, action) = (self.of(namespace), format!("read PersistentVolumeClaim {namespace}/{name}"));
-        let found = retrying(&self.retry_policy, &action, || claims.get_metadata_opt(name)).await?;
-        Ok(found.map(|claim| claim.metadata))
+        let found = retrying(&self.retry_policy, &action, || claims.get_opt(name)).await?;
+        Ok(found.map(Readable::required).transpose()?.map(|claim| claim.metadata))
     }
 
     /// Deletes a claim. Kubernetes delays the deletion until no pod uses the claim.
@@ -41,7 +42,7 @@ impl Claims {
         }
     }
 
-    fn of(&self, namespace: &str) -> Api<PersistentVolumeClaim> {
+    fn of(&self, namespace: &str) -> Api<Readable<PersistentVolumeClaim>> {
         Api::namespaced(self.client.clone(), namespace)
     }
 }

@@ -15,6 +15,7 @@ use super::create::{api_resource, belongs_to};
 use super::error::says_no_such_kind;
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
+use crate::short_watch::Readable;
 
 /// The result of a request to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Deleter {
         grace_seconds: u32,
         within: Duration,
     ) -> Result<DeletionAnswer, KubernetesError> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
+        let pods: Api<Readable<Pod>> = Api::namespaced(self.client.clone(), place.namespace.as_str());
         let params = DeleteParams { grace_period_seconds: Some(grace_seconds), ..DeleteParams::background() };
         self.delete_own(&pods, place.pod.as_str(), own, params, within).await
     }
@@ -69,7 +70,7 @@ impl Deleter {
         own: OwnedObject,
         within: Duration,
     ) -> Result<DeletionAnswer, KubernetesError> {
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let namespaces: Api<Readable<Namespace>> = Api::all(self.client.clone());
         self.delete_own(&namespaces, name, own, DeleteParams::background(), within).await
     }
 
@@ -80,8 +81,8 @@ impl Deleter {
         within: Duration,
     ) -> Result<(Option<Pod>, Option<Namespace>), KubernetesError> {
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let pods: Api<Readable<Pod>> = Api::namespaced(self.client.clone(), place.namespace.as_str());
+        let namespaces: Api<Readable<Namespace>> = Api::all(self.client.clone());
         let namespace = async {
             if !self.namespaces.is_deleted() {
                 return Ok(None);
@@ -89,10 +90,11 @@ impl Deleter {
             let read = || namespaces.get_opt(place.namespace.as_str());
             retrying(&retry_policy, "read the lab's Namespace", read).await
         };
-        tokio::try_join!(
+        let (pod, namespace) = tokio::try_join!(
             retrying(&retry_policy, "read the lab's Pod", || pods.get_opt(place.pod.as_str())),
             namespace,
-        )
+        )?;
+        Ok((pod.map(Readable::required).transpose()?, namespace.map(Readable::required).transpose()?))
     }
 
     /// Deletes a lab's objects in a namespace that stays: of each kind, the objects that `selector` selects, and those of `more` kinds. Volume

@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use wasmspawner_core::config::DEFAULT_INSTANCE;
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::names::LabelValue;
 
@@ -39,7 +38,7 @@ impl ConfigMapRecords {
         request_timeout: Duration,
     ) -> Self {
         let retry_policy = RetryPolicy::for_a_minute(request_timeout);
-        let prefix = prefix(name, instance);
+        let prefix = prefix(name, namespace, instance);
         Self { config_maps: Api::namespaced(client, namespace), name, prefix, retry_policy }
     }
 
@@ -101,8 +100,8 @@ impl ConfigMapRecords {
 }
 
 /// What the names of the `ConfigMap`s of an installation begin with.
-fn prefix(name: &str, instance: &LabelValue) -> String {
-    if instance.as_str() == DEFAULT_INSTANCE {
+fn prefix(name: &str, namespace: &str, instance: &LabelValue) -> String {
+    if instance.as_str() == namespace {
         format!("{name}-")
     } else {
         format!("{name}-{:.8}-", Digest::of(instance.as_str().as_bytes()).hex())
@@ -120,8 +119,8 @@ mod tests {
 
     #[test]
     fn the_records_of_two_installations_are_apart() {
-        let prefixes =
-            ["wasmspawner", "one", "two"].map(|name| prefix("volumes", &LabelValue::parse(name).unwrap()));
+        let prefixes = ["wasmspawner", "one", "two"]
+            .map(|name| prefix("volumes", "wasmspawner", &LabelValue::parse(name).unwrap()));
         for (at, of) in prefixes.iter().enumerate() {
             let own = prefixes.iter().map(|prefix| is_shard(of, &format!("{prefix}3f")));
             assert_eq!(own.collect::<Vec<_>>(), [at == 0, at == 1, at == 2]);

@@ -10,11 +10,12 @@ use kube::api::Api;
 
 use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
+use crate::short_watch::Readable;
 
 /// The Secrets of the service's own namespace.
 #[derive(Clone)]
 pub struct SiteSecrets {
-    secrets: Api<Secret>,
+    secrets: Api<Readable<Secret>>,
     retry_policy: RetryPolicy,
 }
 
@@ -29,6 +30,6 @@ impl SiteSecrets {
     pub async fn read(&self, name: &str) -> Result<BTreeMap<String, ByteString>, KubernetesError> {
         let action = format!("read Secret {name}");
         let secret = retrying(&self.retry_policy, &action, || self.secrets.get(name)).await?;
-        Ok(secret.data.unwrap_or_default())
+        Ok(secret.required()?.data.unwrap_or_default())
     }
 }

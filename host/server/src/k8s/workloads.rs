@@ -12,12 +12,13 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::workload::{
-    LabMark, Workload, WorkloadKind, WorkloadObject, is_leftover_revision, leftovers, nothing,
+    LabMark, Workload, WorkloadKind, WorkloadObject, is_leftover_revision, leftovers, remainder,
 };
 
 use super::list::{list, list_pages};
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
+use crate::short_watch::Readable;
 
 /// How many revisions are listed at once. Whoever writes workloads may make many of a megabyte each.
 const REVISIONS_AT_ONCE: u32 = 25;
@@ -97,14 +98,14 @@ impl WorkloadRequests {
             let entries = object.metadata.managed_fields.iter().flatten();
             entries.into_iter().any(|entry| entry.manager.as_ref() == Some(&lab.manager()))
         };
-        let left = if manages(&found) {
-            match self.apply(lab, &nothing(&lab.workload, &lab.uid), &retry_policy).await {
+        let mut left = parse(lab.workload.kind, &found)?;
+        if manages(&found) {
+            let remainder = remainder(&lab.workload, &lab.uid, &left.template, &lab.mark());
+            match self.apply(lab, &remainder, &retry_policy).await {
                 Err(error) if is_gone(&error) => return Ok(None),
-                applied => applied?,
+                applied => left = applied?,
             }
-        } else {
-            parse(lab.workload.kind, &found)?
-        };
+        }
         let Some(mut patch) = leftovers(&left.template, &lab.mark(), &lab.installation_label) else {
             return Ok(Some(left));
         };
@@ -117,7 +118,7 @@ impl WorkloadRequests {
         match retrying(&retry_policy, &action, || api.patch(lab.workload.name.as_str(), &params, &patch))
             .await
         {
-            Ok(object) => parse(lab.workload.kind, &object).map(Some),
+            Ok(object) => parse(lab.workload.kind, &object.required()?).map(Some),
             Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -146,6 +147,8 @@ impl WorkloadRequests {
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("apps", "v1", kind), plural);
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.client.clone(), lab.workload.namespace.as_str(), &resource);
+        let to_delete: Api<Readable<DynamicObject>> =
+            Api::namespaced_with(self.client.clone(), lab.workload.namespace.as_str(), &resource);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         // The workload is read before its revisions: what its controller made until then is in the list.
         let mark = lab.mark();
@@ -172,7 +175,7 @@ impl WorkloadRequests {
             };
             let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
             let action = format!("delete {kind} {name}");
-            match retrying(&retry_policy, &action, || api.delete(name, &params)).await {
+            match retrying(&retry_policy, &action, || to_delete.delete(name, &params)).await {
                 Ok(_) => Ok(true),
                 Err(error) if is_gone(&error) => Ok(true),
                 // It has changed: somebody may use it again.
@@ -194,7 +197,7 @@ impl WorkloadRequests {
         let (params, patch) = (PatchParams::apply(&lab.manager()), Patch::Apply(patch));
         let action = format!("apply a lab to {}", lab.workload);
         let applied = || api.patch(lab.workload.name.as_str(), &params, &patch);
-        parse(lab.workload.kind, &retrying(retry_policy, &action, applied).await?)
+        parse(lab.workload.kind, &retrying(retry_policy, &action, applied).await?.required()?)
     }
 
     async fn get(
@@ -204,10 +207,12 @@ impl WorkloadRequests {
     ) -> Result<Option<DynamicObject>, KubernetesError> {
         let api = self.api(workload);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
-        retrying(&retry_policy, &format!("read {workload}"), || api.get_opt(workload.name.as_str())).await
+        let action = format!("read {workload}");
+        let found = retrying(&retry_policy, &action, || api.get_opt(workload.name.as_str())).await?;
+        found.map(Readable::required).transpose()
     }
 
-    fn api(&self, workload: &Workload) -> Api<DynamicObject> {
+    fn api(&self, workload: &Workload) -> Api<Readable<DynamicObject>> {
         Api::namespaced_with(
             self.client.clone(),
             workload.namespace.as_str(),

@@ -24,7 +24,7 @@ impl Settings {
             images: prepull.images.clone(),
             lab_image: lab.image.clone(),
             template: PullPodTemplate {
-                instance: config.kubernetes.instance.clone(),
+                instance: config.kubernetes.instance(),
                 owner: owner.cloned(),
                 pull_secret: pull_secret.map(|secret| secret.name.to_string()),
                 time_limit: prepull.time_limit,

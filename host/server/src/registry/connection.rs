@@ -53,13 +53,16 @@ pub(super) struct Connection {
     repository: String,
     access: Access,
     login: Option<Login>,
+    /// The hosts that are asked over plain HTTP.
+    plain_http: Arc<[String]>,
     /// What the registry has asked for. Clones share it, because it may have to be renewed for all of them.
     authorization: Arc<RwLock<Option<HeaderValue>>>,
 }
 
 impl Connection {
     /// A connection to the repository of the reference. A registry with TLS is asked over nothing else, also where it
-    /// redirects to, or names a service for tokens.
+    /// redirects to, or names a service for tokens. One without TLS leads to no other such host than those that are listed:
+    /// services on link-local addresses speak plain HTTP.
     pub(super) fn new(
         reference: &Reference,
         config: &RegistriesConfig,
@@ -68,8 +71,8 @@ impl Connection {
         let registry = reference.resolve_registry();
         let plain = config.plain_http.iter().any(|listed| listed == registry);
         let mut builder = outgoing::builder(plain, config.timeout.unsigned_abs());
-        // Registries keep files elsewhere.
-        builder = builder.redirect(Policy::default()).https_only(!plain);
+        let listed: Arc<[String]> = config.plain_http.as_slice().into();
+        builder = builder.redirect(redirects(Arc::clone(&listed))).https_only(!plain);
         if let Some(path) = config.ca_file.as_ref().filter(|_| !plain) {
             let wrong = |problem: String| RegistryError::File {
                 setting: Setting::CaFile,
@@ -92,6 +95,7 @@ impl Connection {
             repository: reference.repository().to_owned(),
             access,
             login,
+            plain_http: listed,
             authorization: Arc::default(),
         })
     }
@@ -231,6 +235,10 @@ impl Connection {
         let scope = format!("repository:{}:{actions}", self.repository);
         let query: Vec<(&str, String)> =
             service.map(|service| ("service", service)).into_iter().chain([("scope", scope)]).collect();
+        let realm = Url::parse(realm)
+            .ok()
+            .filter(|url| may_be_asked(url, &self.plain_http))
+            .ok_or_else(|| RegistryError::unusable(ELSEWHERE))?;
         let mut request = self.http.get(realm).query(&query);
         if let Some(login) = &self.login {
             request = request.header(AUTHORIZATION, sensitive(&login.basic())?);
@@ -243,6 +251,31 @@ impl Connection {
             None => Err(RegistryError::unusable("the service for tokens has sent none")),
         }
     }
+}
+
+/// Why a registry is not followed to another host.
+const ELSEWHERE: &str = "it names another host without TLS that is not in registries.plain_http";
+
+/// True for a URL with TLS, or of a host that is listed as one without.
+fn may_be_asked(url: &Url, plain_http: &[String]) -> bool {
+    let authority = || match (url.host_str().unwrap_or_default(), url.port()) {
+        (host, Some(port)) => format!("{host}:{port}"),
+        (host, None) => host.to_owned(),
+    };
+    url.scheme() == "https" || plain_http.contains(&authority())
+}
+
+/// Registries keep files elsewhere, and lead to them through a few hosts at most.
+fn redirects(plain_http: Arc<[String]>) -> Policy {
+    Policy::custom(move |attempt| {
+        if attempt.previous().len() > 10 {
+            attempt.error("it redirects without end")
+        } else if may_be_asked(attempt.url(), &plain_http) {
+            attempt.follow()
+        } else {
+            attempt.error(ELSEWHERE)
+        }
+    })
 }
 
 /// The query of the URL in a header such as `Link: </v2/lab/tags/list?last=b&n=100>; rel="next"`. The rest of the URL is

@@ -11,12 +11,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::k8s::KubernetesError;
 use crate::outgoing::json_problem;
 
 /// An object of which at least the name can be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Readable<K> {
-    /// With its name, namespace and uid alone if the rest cannot be read.
+    /// With its name, namespace, uid and labels alone if the rest cannot be read.
     object: K,
     /// What is wrong with the rest.
     problem: Option<String>,
@@ -36,6 +37,14 @@ impl<K: Resource> Readable<K> {
             "an object cannot be read and is left out"
         );
         None
+    }
+
+    /// The object; an error if it cannot be read.
+    pub(crate) fn required(self) -> Result<K, KubernetesError> {
+        match self.problem {
+            None => Ok(self.object),
+            Some(problem) => Err(KubernetesError::Malformed(problem.into())),
+        }
     }
 
     /// The change, with an object that can be read. The end of one is told of every object.
@@ -72,7 +81,8 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
             texts.collect()
         };
         let mut named = texts(&value, &["apiVersion", "kind"]);
-        let metadata = texts(&value["metadata"], &["name", "namespace", "uid", "resourceVersion"]);
+        let mut metadata = texts(&value["metadata"], &["name", "namespace", "uid", "resourceVersion"]);
+        metadata.extend(value["metadata"].get("labels").map(|labels| ("labels".to_owned(), labels.clone())));
         named.insert("metadata".to_owned(), metadata.into());
         let object = K::deserialize(Value::Object(named)).map_err(D::Error::custom)?;
         Ok(Self { object, problem: Some(json_problem(&error)) })
@@ -145,6 +155,12 @@ mod tests {
             let list: ObjectList<Readable<Event>> = serde_json::from_str(&list.to_string()).unwrap();
             let names = list.items.into_iter().filter_map(|event| event.whole()?.metadata.name);
             assert_eq!(names.collect::<Vec<_>>(), ["good"]);
+
+            let mut labelled = event("bad", time);
+            labelled["metadata"]["labels"] = json!({ "of": "somebody" });
+            let bad: Readable<Event> = serde_json::from_value(labelled).unwrap();
+            assert_eq!(bad.meta().labels.as_ref().unwrap()["of"], "somebody", "it is deleted as its own");
+            assert!(bad.required().is_err());
 
             let change = format!(r#"{{"type": "DELETED", "object": {}}}"#, event("bad", time));
             let WatchEvent::Deleted(gone) =

@@ -56,7 +56,7 @@ impl Labs {
     }
 
     async fn env_in(&self, maps: &Api<ConfigMap>) -> Result<EnvOfLabs, KubernetesError> {
-        let selector = environment_selector(&self.context().config.current().kubernetes.instance);
+        let selector = environment_selector(&self.context().config.current().kubernetes.instance());
         let by_spawn = |map: ConfigMap| {
             let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
             Some(((map.metadata.namespace?, spawn), map.data.unwrap_or_default()))

@@ -107,7 +107,7 @@ enum AdoptError {
 
 /// Adopts all such labs. If the cluster fails it returns an error, and can be called again.
 pub(super) async fn adopt_all(context: &Context) -> Result<(), KubernetesError> {
-    let service = manifest::service_selector(&context.config.current().kubernetes.instance);
+    let service = manifest::service_selector(&context.config.current().kubernetes.instance());
     let maps: Api<ConfigMap> = context.reach().all(context.own_cluster().connection.requests.clone());
     let selector = format!("{service},!{SPAWN_LABEL}");
     let found = list(&maps, &selector, "list the labs of an earlier version").await?;
@@ -193,7 +193,7 @@ impl Candidate {
     fn owns(&self, context: &Context, metadata: &ObjectMeta) -> bool {
         let is = |key: &str, value: &str| label(metadata, key) == Some(value);
         is(MANAGED_BY_LABEL, MANAGED_BY_VALUE)
-            && is(INSTANCE_LABEL, context.config.current().kubernetes.instance.as_str())
+            && is(INSTANCE_LABEL, context.config.current().kubernetes.instance().as_str())
             && is(JOB_ID_LABEL, &self.written.job_id.to_string())
             && lab_key(metadata).as_ref() == Some(&self.key)
     }
@@ -320,8 +320,7 @@ impl Candidate {
             ("networking.k8s.io", "NetworkPolicy", &names.object),
         ];
         let pointer = |label: &str| format!("/metadata/labels/{}", label.replace('/', "~1"));
-        let config = context.config.current();
-        let instance = config.kubernetes.instance.as_str();
+        let instance = context.config.current().kubernetes.instance();
         let patch = json!([
             { "op": "test", "path": pointer(INSTANCE_LABEL), "value": instance },
             { "op": "test", "path": pointer(JOB_ID_LABEL), "value": self.written.job_id },

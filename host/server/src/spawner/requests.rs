@@ -204,7 +204,7 @@ async fn delete_objects(
         NamespaceReclaim::Delete => deleter.delete_namespace(namespace, own, within).await,
         NamespaceReclaim::Retain | NamespaceReclaim::Single => {
             let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };
-            let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
+            let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance(), &spawn);
             let shared = context.is_shared(place);
             let routes = context.route_kinds(place);
             deleter.delete_lab_objects(namespace, &selector, shared, &routes, within).await

@@ -29,7 +29,7 @@ use crate::workloads::Workloads;
 /// While the cluster cannot be reached, this retries.
 pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     let context = labs.context();
-    let selector = manifest::service_selector(&context.config.current().kubernetes.instance);
+    let selector = manifest::service_selector(&context.config.current().kubernetes.instance());
     let reach = context.reach();
     let store = &context.own_cluster().store;
     let known = async {
@@ -74,7 +74,7 @@ async fn run_environments(labs: &Labs, stop: &CancellationToken) {
 /// Follows the workloads into which labs may be put, where there are namespaces for that.
 async fn follow_workloads(labs: &Labs, watches: kube::Client, stop: &CancellationToken) {
     if let Some(workloads) = &labs.context().workloads {
-        let label = installation_label(&labs.context().config.current().kubernetes.instance);
+        let label = installation_label(&labs.context().config.current().kubernetes.instance());
         workloads.run(watches, &label, stop).await;
     }
 }

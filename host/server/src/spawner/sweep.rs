@@ -143,7 +143,7 @@ async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     }
     let maps: Api<PartialObjectMeta<ConfigMap>> =
         context.reach().all(context.own_cluster().connection.requests.clone());
-    let selector = manifest::environment_selector(&context.config.current().kubernetes.instance);
+    let selector = manifest::environment_selector(&context.config.current().kubernetes.instance());
     let found = list(&maps, &selector, "list the environments of labs").await?;
     let environments = found.into_iter().map(|PartialObjectMeta { metadata, .. }| Orphan {
         cluster: None,
@@ -208,7 +208,7 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
                 return Ok(false);
             };
             let shared = context.config.current().kubernetes.namespaces == NamespaceReclaim::Single;
-            let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
+            let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance(), &spawn);
             let namespace = namespace.as_str();
             let more = context.kinds_in_own_cluster();
             cluster.deleter.delete_lab_objects(namespace, &selector, shared, &more, TRY_FOR).await?;

@@ -140,7 +140,7 @@ fn lab_at(context: &Context, place: &Place, spawn: &str) -> Option<(Workloads, L
         workload,
         uid: uid?,
         spawn: spawn.to_owned(),
-        installation_label: installation_label(&context.config.current().kubernetes.instance),
+        installation_label: installation_label(&context.config.current().kubernetes.instance()),
     };
     Some((context.workloads.clone()?, lab))
 }
@@ -179,7 +179,7 @@ pub(super) async fn delete_rest(
         None => true,
     };
     let Ok(label) = LabelValue::parse(spawn.to_owned()) else { return Ok(forgotten) };
-    let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &label);
+    let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance(), &label);
     let deleter = context.own_cluster().deleter.clone();
     deleter.delete_objects_beside_workload(place.namespace.as_str(), &selector, within).await?;
     Ok(forgotten)

@@ -77,6 +77,8 @@ async fn whatever_an_owner_does_with_a_workload_its_lab_goes_on_or_ends_with_the
         paused(&shop),
         undone(&shop),
         deleted(&shop),
+        mounted(&shop),
+        unreadable(&shop),
         of_other_kinds(&shop),
     );
     assert_permitted(&shop.service);
@@ -218,6 +220,46 @@ async fn deleted(shop: &Shop<'_>) {
     shop.deployments().delete("deleted", &DeleteParams::background()).await.unwrap();
     let told = lab.ended().await;
     assert!(told.contains("was deleted, and the lab with it"), "{told}");
+}
+
+/// A container of the owner mounts a volume of the lab. The API server lets nobody remove such a volume; the lab ends
+/// nevertheless, and the volume is the owner's from then on.
+async fn mounted(shop: &Shop<'_>) {
+    let lab = LabIn::deployment(shop, "mounted", 1).await;
+    let volumes = async || {
+        let spec = shop.get("mounted").await.spec.unwrap().template.spec.unwrap();
+        spec.volumes.unwrap_or_default().into_iter().map(|volume| volume.name).collect::<Vec<_>>()
+    };
+    let of_lab = volumes().await.pop().unwrap();
+    let mounts = |patch: Value| json!({ "spec": { "template": { "spec": { "containers": [{ "name": "web", "volumeMounts": [patch] }] } } } });
+    lab.patch(mounts(json!({ "name": of_lab, "mountPath": "/of-the-lab" }))).await;
+    lab.stop("deployment").await;
+    assert_eq!(lab.containers().await, ["web:1"]);
+    assert_eq!(volumes().await, std::slice::from_ref(&of_lab));
+    assert_eq!(shop.get("mounted").await.spec.unwrap().template.metadata.unwrap().labels.unwrap().len(), 1);
+    // Another lab comes and goes, whether the owner still mounts the volume or not.
+    LabIn::start(shop, "deployment", "mounted").await.stop("deployment").await;
+    assert_eq!(volumes().await, std::slice::from_ref(&of_lab));
+    lab.patch(mounts(json!({ "$patch": "delete", "mountPath": "/of-the-lab" }))).await;
+    LabIn::start(shop, "deployment", "mounted").await.stop("deployment").await;
+    assert_eq!(lab.containers().await, ["web:1"]);
+}
+
+/// Somebody notes a time in the workload that no library can read. The lab can be stopped nevertheless.
+async fn unreadable(shop: &Shop<'_>) {
+    let lab = LabIn::deployment(shop, "unreadable", 1).await;
+    let send = async |method: &str, kind: &str, body: Value| {
+        let path = format!("/apis/apps/v1/namespaces/{}/deployments/unreadable", shop.namespace);
+        let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
+        let request = request.body(serde_json::to_vec(&body).unwrap()).unwrap();
+        shop.site.cluster.client.request::<Value>(request).await.unwrap()
+    };
+    let late = json!([{ "op": "replace", "path": "/metadata/managedFields/0/time", "value": "9999-12-31T23:59:59Z" }]);
+    send("PATCH", "application/json-patch+json", late).await;
+    lab.stop("deployment").await;
+    let left = send("GET", "application/json", json!({})).await;
+    assert_eq!(left["spec"]["template"]["spec"]["containers"].as_array().unwrap().len(), 1, "{left:#}");
+    send("PATCH", "application/merge-patch+json", json!({ "metadata": { "managedFields": [{}] } })).await;
 }
 
 /// A `StatefulSet` and a `DaemonSet`.

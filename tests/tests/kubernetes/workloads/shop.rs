@@ -14,8 +14,20 @@ use crate::site::{Site, until};
 const PERMISSIONS: &str = include_str!("../../../../deploy/permissions/workloads.yaml");
 
 /// The workloads into which everybody may put labs.
-const ALLOWED: [&str; 10] =
-    ["web", "scaled", "replaced", "synced", "shrunk", "paused", "undone", "deleted", "set", "agent"];
+const ALLOWED: [&str; 12] = [
+    "web",
+    "scaled",
+    "replaced",
+    "synced",
+    "shrunk",
+    "paused",
+    "undone",
+    "deleted",
+    "mounted",
+    "unreadable",
+    "set",
+    "agent",
+];
 
 /// A namespace with somebody's web services, and the service, with the permissions for it.
 pub(crate) struct Shop<'a> {
