@@ -34,7 +34,6 @@ mod openapi;
 mod ownership;
 mod policies;
 mod prepulls;
-mod previous_version;
 mod probes;
 mod provisioning;
 mod records;

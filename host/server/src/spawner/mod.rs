@@ -41,7 +41,6 @@ mod pod_note;
 mod pool_links;
 mod pools;
 mod preview;
-mod previous_version;
 mod programs;
 mod provisioned;
 mod quota_claims;

@@ -16,7 +16,6 @@ use wasmspawner_core::workload::installation_label;
 
 use super::forgotten;
 use super::labs::Labs;
-use super::previous_version;
 use super::recover;
 use super::sweep::sweep;
 use crate::clusters::OnHealth;
@@ -168,7 +167,6 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     if let Some(volumes) = &context.volumes {
         volumes.load().await?;
     }
-    previous_version::adopt_all(context).await?;
     let (records, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
     refuse_elsewhere(&context.reach(), &records)?;
     refuse_unlisted(context.workloads.as_ref(), &records)?;

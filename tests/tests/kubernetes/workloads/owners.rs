@@ -247,9 +247,9 @@ async fn mounted(shop: &Shop<'_>) {
 
 /// Somebody notes a time in the workload that no library can read. The lab can be stopped nevertheless.
 async fn unreadable(shop: &Shop<'_>) {
-    let lab = LabIn::deployment(shop, "unreadable", 1).await;
+    let lab = LabIn::deployment(shop, "late", 1).await;
     let send = async |method: &str, kind: &str, body: Value| {
-        let path = format!("/apis/apps/v1/namespaces/{}/deployments/unreadable", shop.namespace);
+        let path = format!("/apis/apps/v1/namespaces/{}/deployments/late", shop.namespace);
         let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
         let request = request.body(serde_json::to_vec(&body).unwrap()).unwrap();
         shop.site.cluster.client.request::<Value>(request).await.unwrap()

@@ -15,17 +15,7 @@ const PERMISSIONS: &str = include_str!("../../../../deploy/permissions/workloads
 
 /// The workloads into which everybody may put labs.
 const ALLOWED: [&str; 12] = [
-    "web",
-    "scaled",
-    "replaced",
-    "synced",
-    "shrunk",
-    "paused",
-    "undone",
-    "deleted",
-    "mounted",
-    "unreadable",
-    "set",
+    "web", "scaled", "replaced", "synced", "shrunk", "paused", "undone", "deleted", "mounted", "late", "set",
     "agent",
 ];
 

@@ -11,7 +11,8 @@ use super::check_span;
 use crate::access::{Rights, Scope, ScopeSet};
 use crate::names::{ServerName, Username};
 
-/// Callers present a JupyterHub token. The service asks the Hub about it and derives the scopes from the answer.
+/// Callers present a JupyterHub token. The service asks the Hub about it and derives the scopes from the answer. Beside `oidc`
+/// or `headers`, it asks about tokens of letters, digits, `-` and `_` alone, which are those that JupyterHub makes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JupyterHubAuth {

@@ -13,6 +13,8 @@ pub(super) const VOLUME: &str = "a volume of a kind";
 pub(super) const SECRET: &str = "a Secret that is neither";
 pub(super) const SETTINGS: &str = "kernel settings or a security profile";
 pub(super) const PRIVILEGES: &str = "has privileges that the site does not grant";
+/// Kubernetes 1.30 makes an annotation of the container's profile, which the rule about the pod as a whole sees first.
+const PROFILE: &str = "privileges that the site does not grant";
 pub(super) const ROOT: &str = "runs as root or with capabilities";
 pub(super) const NODE: &str = "a port or device of the node";
 
@@ -95,7 +97,7 @@ pub(super) fn of_containers() -> Vec<(Attack, &'static str)> {
         (vec![("/securityContext/allowPrivilegeEscalation", Value::Null)], PRIVILEGES),
         (vec![("/securityContext/capabilities/add", json!(["NET_RAW"]))], PRIVILEGES),
         (vec![("/securityContext/seccompProfile", json!({ "type": "Unconfined" }))], PRIVILEGES),
-        (vec![("/securityContext/appArmorProfile", json!({ "type": "Unconfined" }))], PRIVILEGES),
+        (vec![("/securityContext/appArmorProfile", json!({ "type": "Unconfined" }))], PROFILE),
         (vec![("/securityContext/seLinuxOptions", json!({ "type": "spc_t" }))], PRIVILEGES),
         (vec![("/securityContext/windowsOptions", json!({ "runAsUserName": "Administrator" }))], PRIVILEGES),
         (vec![("/securityContext/runAsUser", json!(0))], ROOT),
