@@ -9,10 +9,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::metrics::v1::Metric;
 use prost::Message as _;
 use tokio::net::TcpListener;
 
@@ -30,7 +28,6 @@ struct Received {
     requests: usize,
     headers: HeaderMap,
     bytes: Vec<u8>,
-    metrics: Vec<Metric>,
 }
 
 /// A span as the collector has received it.
@@ -64,10 +61,7 @@ impl FakeCollector {
     async fn listen(answers: bool) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let collector = Self { address: listener.local_addr()?, received: Arc::default(), answers };
-        let router = Router::new()
-            .route("/v1/traces", post(receive))
-            .route("/v1/metrics", post(receive_metrics))
-            .with_state(collector.clone());
+        let router = Router::new().route("/v1/traces", post(receive)).with_state(collector.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(collector)
     }
@@ -80,11 +74,6 @@ impl FakeCollector {
     /// All spans so far.
     pub fn spans(&self) -> Vec<Span> {
         self.with(|received| received.spans.clone())
-    }
-
-    /// The metrics of the last request with metrics.
-    pub fn metrics(&self) -> Vec<Metric> {
-        self.with(|received| received.metrics.clone())
     }
 
     /// The number of requests with traces so far.
@@ -120,13 +109,6 @@ async fn receive(State(collector): State<FakeCollector>, headers: HeaderMap, bod
     if !collector.answers {
         std::future::pending::<()>().await;
     }
-    StatusCode::OK
-}
-
-async fn receive_metrics(State(collector): State<FakeCollector>, body: Bytes) -> StatusCode {
-    let Ok(request) = ExportMetricsServiceRequest::decode(body) else { return StatusCode::BAD_REQUEST };
-    let scopes = request.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
-    collector.with(|received| received.metrics = scopes.flat_map(|scope| scope.metrics).collect());
     StatusCode::OK
 }
 

@@ -72,8 +72,8 @@ test('a policy in TypeScript becomes a component without WASI', async () => {
   await build(join(repository, 'plugins/javascript/maintenance-window'), output);
   const component = readFileSync(output).toString('latin1');
   assert.ok(component.startsWith('\0asm\x0d\0\x01\0'), 'a component, and not a module');
-  assert.ok(component.includes('wasmspawner:policy/authorize@0.2.0'));
-  assert.ok(!component.includes('wasmspawner:policy/quota@0.2.0'));
+  assert.ok(component.includes('wasmspawner:policy/authorize@0.1.0'));
+  assert.ok(!component.includes('wasmspawner:policy/quota@0.1.0'));
   if (WASMSPAWNER) passes(output, 'plugins/javascript/maintenance-window/config.yaml', 'plugins/javascript/maintenance-window/cases');
 });
 

@@ -18,7 +18,7 @@ class OneLab(Policy):
 
 def test_the_world_has_the_hooks_of_the_policy_and_no_others() -> None:
     assert world(["quota", "build-pod"]) == (
-        "package wasmspawner:policy@0.2.0;\n"
+        "package wasmspawner:policy@0.1.0;\n"
         "world site-policy {\n  import host;\n  export metadata;\n  export config;\n  export prepare;\n"
         "  export quota;\n  export build-pod;\n}\n"
     )
@@ -76,8 +76,8 @@ def test_a_component_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["build", str(tmp_path)]) == 0
     component = (tmp_path / f"{tmp_path.name}.wasm").read_bytes()
     assert component.startswith(b"\0asm\x0d\0\1\0"), "a component, and not a module"
-    assert b"wasmspawner:policy/quota@0.2.0" in component
-    assert b"wasmspawner:policy/form@0.2.0" not in component
+    assert b"wasmspawner:policy/quota@0.1.0" in component
+    assert b"wasmspawner:policy/form@0.1.0" not in component
     assert "MB" in capsys.readouterr().out
 
 

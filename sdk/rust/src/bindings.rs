@@ -10,8 +10,8 @@ mod shared {
         inline: "
             package wasmspawner:sdk;
             world shared {
-                import wasmspawner:policy/types@0.2.0;
-                import wasmspawner:policy/host@0.2.0;
+                import wasmspawner:policy/types@0.1.0;
+                import wasmspawner:policy/host@0.1.0;
             }
         ",
         path: "../../wit",
@@ -44,64 +44,64 @@ macro_rules! hook_world {
 
 hook_world!(
     metadata,
-    "package wasmspawner:sdk; world metadata { export wasmspawner:policy/metadata@0.2.0; }",
+    "package wasmspawner:sdk; world metadata { export wasmspawner:policy/metadata@0.1.0; }",
     "export_metadata"
 );
 hook_world!(
     config,
-    "package wasmspawner:sdk; world config { export wasmspawner:policy/config@0.2.0; }",
+    "package wasmspawner:sdk; world config { export wasmspawner:policy/config@0.1.0; }",
     "export_config",
-    "wasmspawner:policy/types@0.2.0": crate::bindings::types
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
     prepare,
-    "package wasmspawner:sdk; world prepare { export wasmspawner:policy/prepare@0.2.0; }",
+    "package wasmspawner:sdk; world prepare { export wasmspawner:policy/prepare@0.1.0; }",
     "export_prepare"
 );
 hook_world!(
     form,
-    "package wasmspawner:sdk; world form { export wasmspawner:policy/form@0.2.0; }",
+    "package wasmspawner:sdk; world form { export wasmspawner:policy/form@0.1.0; }",
     "export_form",
-    "wasmspawner:policy/types@0.2.0": crate::bindings::types
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
     quota,
-    "package wasmspawner:sdk; world quota { export wasmspawner:policy/quota@0.2.0; }",
+    "package wasmspawner:sdk; world quota { export wasmspawner:policy/quota@0.1.0; }",
     "export_quota",
-    "wasmspawner:policy/types@0.2.0": crate::bindings::types
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
     authorize,
-    "package wasmspawner:sdk; world authorize { export wasmspawner:policy/authorize@0.2.0; }",
+    "package wasmspawner:sdk; world authorize { export wasmspawner:policy/authorize@0.1.0; }",
     "export_authorize",
-    "wasmspawner:policy/types@0.2.0": crate::bindings::types
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
     inject,
-    "package wasmspawner:sdk; world inject { export wasmspawner:policy/inject@0.2.0; }",
+    "package wasmspawner:sdk; world inject { export wasmspawner:policy/inject@0.1.0; }",
     "export_inject",
-    "wasmspawner:policy/types@0.2.0": crate::bindings::types
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
     events,
-    "package wasmspawner:sdk; world events { export wasmspawner:policy/events@0.2.0; }",
+    "package wasmspawner:sdk; world events { export wasmspawner:policy/events@0.1.0; }",
     "export_events"
 );
 hook_world!(
     build_pod,
-    "package wasmspawner:sdk; world build-pod { export wasmspawner:policy/build-pod@0.2.0; }",
+    "package wasmspawner:sdk; world build-pod { export wasmspawner:policy/build-pod@0.1.0; }",
     "export_build_pod",
-    "wasmspawner:policy/types@0.2.0": crate::bindings::types
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
     images,
-    "package wasmspawner:sdk; world images { export wasmspawner:policy/images@0.2.0; }",
+    "package wasmspawner:sdk; world images { export wasmspawner:policy/images@0.1.0; }",
     "export_images",
-    "wasmspawner:policy/types@0.2.0": crate::bindings::types
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
     lab_server,
-    "package wasmspawner:sdk; world lab-server { export wasmspawner:policy/lab-server@0.2.0; }",
+    "package wasmspawner:sdk; world lab-server { export wasmspawner:policy/lab-server@0.1.0; }",
     "export_lab_server",
-    "wasmspawner:policy/types@0.2.0": crate::bindings::types
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );

@@ -14,7 +14,7 @@ async fn only_administrators_read_the_loaded_policies() {
     let path = format!("{PREFIX}/policies");
     let policies = service.admin().unwrap().get(&path).await.unwrap().json().unwrap();
     assert_eq!(policies[0]["name"], "stagehand", "{policies:#}");
-    assert_eq!(policies[0]["wit_version"], "wasmspawner:policy@0.2.0");
+    assert_eq!(policies[0]["wit_version"], "wasmspawner:policy@0.1.0");
     let hooks: Vec<_> =
         policies[0]["hooks"].as_array().unwrap().iter().filter_map(|hook| hook.as_str()).collect();
     assert!(hooks.contains(&"authorize") && hooks.contains(&"build-pod"), "{hooks:?}");

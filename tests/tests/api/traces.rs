@@ -5,8 +5,6 @@ use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 use http::Method;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point;
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::collector::{FakeCollector, Span};
@@ -180,30 +178,6 @@ async fn jupyterhub_is_told_the_trace_of_the_caller() {
     let asked = span(&collector, |span| span.name.contains("users")).await;
     let told = format!("00-{trace}-{}-01", asked.id);
     assert!(hub.traces().contains(&told), "{told} is not in {:?}", hub.traces());
-}
-
-// The collector has to answer while the test waits for the service's end.
-#[tokio::test(flavor = "multi_thread")]
-async fn metrics_are_sent_as_they_are_shown() {
-    let collector = FakeCollector::start().await.unwrap();
-    let otlp = json!({ "endpoint": collector.endpoint(), "sample_ratio": 1.0, "metrics_every": "1h" });
-    let mut service = Service::start_with(BINARY, |config| config["telemetry"]["otlp"] = otlp).await.unwrap();
-    service.user("ada").unwrap().spawn_to_end("ada").await.unwrap();
-    // The last numbers are sent when the service ends.
-    assert!(service.end().unwrap().success());
-    let metrics = collector.metrics();
-    let named =
-        |name: &str| metrics.iter().find(|metric| metric.name == name).and_then(|metric| metric.data.clone());
-    let Some(Data::Sum(spawns)) = named("wasmspawner_spawns_total") else { panic!("{metrics:#?}") };
-    let complete =
-        spawns.data_points.iter().find(|point| format!("{:?}", point.attributes).contains("complete"));
-    assert_eq!(complete.unwrap().value, Some(number_data_point::Value::AsDouble(1.0)));
-    let Some(Data::Histogram(seconds)) = named("wasmspawner_spawn_seconds") else { panic!("{metrics:#?}") };
-    let point = seconds.data_points.iter().find(|point| point.count == 1).unwrap();
-    assert_eq!(point.bucket_counts.iter().sum::<u64>(), 1);
-    assert_eq!(point.bucket_counts.len(), point.explicit_bounds.len() + 1);
-    assert!(point.exemplars.iter().any(|exemplar| exemplar.trace_id.len() == 16), "{point:?}");
-    assert!(named("process_resident_memory_bytes").is_some() && named("wasmspawner_build_info").is_some());
 }
 
 #[tokio::test]

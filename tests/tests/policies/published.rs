@@ -1,15 +1,18 @@
 //! A policy that was built for a published version of the WIT package works as it did then.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::json;
 use wasmspawner::wasm::{Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::{
-    Action, AuthorizeRequest, Grants, Group, LabRequest, Options, Subject, User, Value, Verdict,
+    Action, AuthorizeRequest, Grants, Group, Happening, InjectRequest, LabEvent, LabRequest, Options,
+    SeenContainer, SeenVolume, SeenWorkload, Subject, User, Value,
 };
 use wasmspawner_core::quota::{Usage, UserQuota};
+use wasmspawner_core::workload::Workload;
 
 use crate::load;
 
@@ -58,7 +61,21 @@ async fn a_published_policy_describes_itself() {
     let loaded = published().await.loaded();
     assert_eq!(loaded[0].wit_version, "wasmspawner:policy@0.1.0");
     assert_eq!(loaded[0].title, "published");
-    assert_eq!(loaded[0].hooks, ["config", "form", "quota", "authorize", "build-pod"]);
+    assert_eq!(
+        loaded[0].hooks,
+        [
+            "config",
+            "prepare",
+            "form",
+            "quota",
+            "authorize",
+            "inject",
+            "events",
+            "build-pod",
+            "lab-server",
+            "images",
+        ]
+    );
 }
 
 #[tokio::test]
@@ -118,6 +135,63 @@ async fn a_published_policy_customizes_the_pod() {
 }
 
 #[tokio::test]
+async fn a_published_policy_says_how_its_labs_are_reached() {
+    let policies = published().await;
+    for server in ["tcp", "none", "http"] {
+        let request = LabRequest {
+            user: ada(),
+            server: server.into(),
+            options: options(),
+            fields: None,
+            subject: Subject::default(),
+        };
+        let answers = policies.customize(&request).await.unwrap();
+        insta::assert_debug_snapshot!(format!("reached_by_{server}"), answers[0].server);
+    }
+}
+
+#[tokio::test]
+async fn a_published_policy_opens_workloads() {
+    let policies = published().await;
+    for name in ["open", "closed"] {
+        let request = InjectRequest {
+            user: ada(),
+            server: "gpu".into(),
+            options: options(),
+            workload: SeenWorkload {
+                workload: Workload::parse(&format!("deployment/shop/{name}")).unwrap(),
+                containers: vec![SeenContainer { name: "web".into(), image: "web:1".into() }],
+                volumes: vec![SeenVolume { name: "files".into(), source: "configMap".into() }],
+            },
+        };
+        let verdicts = policies.inject(&request, &Subject::default()).await.unwrap();
+        insta::assert_debug_snapshot!(format!("workload_{name}"), verdicts[0].value);
+    }
+}
+
+#[tokio::test]
+async fn a_published_policy_has_images_and_hears_of_events() {
+    let policies = published().await;
+    let menu = policies.image_menu(&form_for(ada(), "gpu")).await.unwrap().unwrap();
+    insta::assert_debug_snapshot!("menu", menu.value);
+    assert!(policies.image_menu(&form_for(ada(), "no-menu")).await.unwrap().is_none());
+    insta::assert_debug_snapshot!("prepull", policies.prepull().await.unwrap());
+    let event = LabEvent {
+        what: Happening::Failed,
+        at: "2026-01-01T00:00:00Z".parse().unwrap(),
+        username: "ada".into(),
+        server: "gpu".into(),
+        operation: Some("an-operation".into()),
+        image: None,
+        took: Some(Duration::from_secs(1)),
+        reason: Some("ImagePullBackOff".into()),
+        message: Some("in words".into()),
+        subject: Subject::default(),
+    };
+    assert_eq!(policies.on_event(&event).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_published_policy_gives_its_refusals() {
     let policies = published().await;
     for name in ["denied", "invalid", "later", "internal"] {
@@ -128,24 +202,6 @@ async fn a_published_policy_gives_its_refusals() {
     let context = form_for(User { name: "invalid".into(), ..ada() }, "");
     let refusal = policies.parse_submission(&options(), &context).await.unwrap_err();
     insta::assert_debug_snapshot!("refusal_of_a_submission", refusal.kind);
-}
-
-#[tokio::test]
-async fn policies_of_different_versions_are_asked_in_one_chain() {
-    let policies =
-        load(vec![spec(), crate::spec("door", "policy-deny-group", json!({ "deny": ["staff"] }))]).await;
-    let versions: Vec<_> = policies.loaded().into_iter().map(|policy| policy.wit_version).collect();
-    assert_eq!(versions, ["wasmspawner:policy@0.1.0", "wasmspawner:policy@0.2.0"]);
-    let spawn = AuthorizeRequest {
-        action: Action::Spawn,
-        user: ada(),
-        server: String::new(),
-        options: Options::default(),
-        subject: Subject::default(),
-    };
-    let verdicts = policies.authorize(&spawn).await.unwrap();
-    assert_eq!(verdicts[0].value, Verdict::Allow);
-    assert!(matches!(verdicts[1].value, Verdict::Deny(_)));
 }
 
 /// The interfaces of a WIT file with their declarations, without comments.
@@ -168,8 +224,8 @@ fn interfaces(wit: &str) -> BTreeMap<&str, Vec<&str>> {
 #[test]
 fn the_types_of_a_published_version_do_not_change() {
     let published = interfaces(include_str!("../../guests/published-0.1.0/wit/policy.wit"));
-    let present = interfaces(include_str!("../../../wit/0.1.0/policy.wit"));
-    assert_eq!(published.len(), 8, "{:?}", published.keys());
+    let present = interfaces(include_str!("../../../wit/policy.wit"));
+    assert_eq!(published.len(), 13, "{:?}", published.keys());
     for (name, published) in published {
         let mut present = present[name].clone();
         if name == "host" {
@@ -177,7 +233,7 @@ fn the_types_of_a_published_version_do_not_change() {
         }
         assert_eq!(
             present, published,
-            "the interface `{name}` of wit/0.1.0/policy.wit has other declarations than the published version; make them in \
+            "the interface `{name}` of wit/policy.wit has other declarations than the published version; make them in \
              a new version of the package"
         );
     }

@@ -65,9 +65,9 @@ async fn a_policy_goes_into_a_registry_and_comes_out_of_it() {
     assert_eq!((&about["architecture"], &about["os"]), (&json!("wasm"), &json!("wasip2")));
     assert_eq!(about["layerDigests"], json!([first["digest"]]));
     let exports = about["component"]["exports"].as_array().unwrap();
-    assert!(exports.contains(&json!("wasmspawner:policy/authorize@0.2.0")), "{about}");
+    assert!(exports.contains(&json!("wasmspawner:policy/authorize@0.1.0")), "{about}");
     assert!(
-        about["component"]["imports"].as_array().unwrap().contains(&json!("wasmspawner:policy/host@0.2.0"))
+        about["component"]["imports"].as_array().unwrap().contains(&json!("wasmspawner:policy/host@0.1.0"))
     );
 
     // What was pushed is what comes out, and no file is overwritten.

@@ -21,7 +21,7 @@ pub struct TelemetryConfig {
     pub otlp: Option<OtlpConfig>,
 }
 
-/// Traces and metrics, which are sent to a collector by OTLP over HTTP (protobuf).
+/// Traces, which are sent to a collector by OTLP over HTTP (protobuf).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OtlpConfig {
@@ -40,15 +40,6 @@ pub struct OtlpConfig {
     #[serde(default = "default_timeout", deserialize_with = "crate::config::span::parse")]
     #[schemars(with = "String")]
     pub timeout: SignedDuration,
-    /// How often the metrics are sent, too: 1s to 1h. They are posted to `/v1/metrics` below the endpoint, under the names
-    /// that they have at `/metrics` of `http.health_listen`. Without it they are only there.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::config::span::parse_optional"
-    )]
-    #[schemars(with = "Option<String>")]
-    pub metrics_every: Option<SignedDuration>,
 }
 
 /// A share from 0 to 1.
@@ -76,13 +67,7 @@ impl Default for TelemetryConfig {
 impl TelemetryConfig {
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         let Some(otlp) = &self.otlp else { return Ok(()) };
-        check_span("telemetry.otlp.timeout", otlp.timeout, SignedDuration::from_mins(1))?;
-        let Some(every) = otlp.metrics_every else { return Ok(()) };
-        if every < SignedDuration::from_secs(1) {
-            let message = format!("{every:#} is too often; write at least 1s");
-            return Err(InvalidSetting::new("telemetry.otlp.metrics_every", message));
-        }
-        check_span("telemetry.otlp.metrics_every", every, SignedDuration::from_hours(1))
+        check_span("telemetry.otlp.timeout", otlp.timeout, SignedDuration::from_mins(1))
     }
 }
 

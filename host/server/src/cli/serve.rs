@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::ConfigArgs;
 use crate::run::{ConfigSource, run, termination};
-use crate::telemetry::{self, Metrics, MetricsExport, Traces};
+use crate::telemetry::{self, Metrics, Traces};
 
 /// Runs the service until SIGINT or SIGTERM.
 #[derive(Debug, Args)]
@@ -28,16 +28,11 @@ impl ServeArgs {
         let otlp = config.telemetry.otlp.as_ref();
         let traces =
             otlp.map(|otlp| Traces::start(otlp, runtime.handle().clone(), metrics.clone())).transpose()?;
-        let export =
-            otlp.map(|otlp| MetricsExport::start(otlp, runtime.handle(), &metrics)).transpose()?.flatten();
         let _last_lines = telemetry::init(&config.telemetry, traces.as_ref())?;
         let ended = runtime.block_on(async {
             let stop = termination().context("cannot install the signal handlers")?;
             Box::pin(run(source, file, config, metrics, stop)).await
         });
-        if let Some(export) = export {
-            runtime.block_on(export.finish());
-        }
         if let Some(traces) = traces {
             traces.finish();
         }

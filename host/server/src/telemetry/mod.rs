@@ -3,7 +3,6 @@
 mod log;
 mod method;
 mod metrics;
-mod otlp;
 mod outcome;
 pub(crate) mod trace;
 mod trace_id;
@@ -11,8 +10,7 @@ mod writer;
 
 pub use log::{LogError, init, init_tool};
 pub use metrics::{Metrics, SseReader};
-pub use otlp::{MetricsExport, OtlpError};
 pub use outcome::{HubCheck, Prepull, PrepullCounts, Reload, SpawnOutcome};
-pub use trace::Traces;
+pub use trace::{OtlpError, Traces};
 pub use trace_id::TraceId;
 pub use writer::LastLines;

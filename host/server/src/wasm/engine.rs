@@ -15,7 +15,7 @@ use super::hook::Hook;
 use super::hook_table::{Calling, Ended, Guest, WrongType};
 use super::limits::{DeadlineExceeded, Limits, MemoryExceeded, NoSharedMemory, as_millis};
 use super::message::message;
-use super::package_versions;
+use super::package;
 use super::policy_name::PolicyName;
 use super::site_data::Documents;
 use super::slots::{PolicySlots, Slots};
@@ -121,7 +121,7 @@ impl Engine {
         })?;
         start_clock(&wasm)?;
         Ok(Self {
-            linker: package_versions::linker(&wasm).map_err(|error| setup(&error))?,
+            linker: package::linker(&wasm).map_err(|error| setup(&error))?,
             wasm,
             slots: Slots::new(options.slots, options.slot_wait, options.memory),
             background: Background::new()?,

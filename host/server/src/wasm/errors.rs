@@ -310,13 +310,13 @@ pub enum LoadErrorKind {
     NoMetadata,
     /// The policy was built for a version of the WIT package that the service does not implement.
     #[error(
-        "was built for wasmspawner:policy@{number}; this service implements {implemented}: build the policy with an SDK of such a version, or install a service that knows {number}"
+        "was built for wasmspawner:policy@{number}; this service implements {implemented}: build the policy with an SDK of that version, or install a service that knows {number}"
     )]
     OtherVersion {
         /// The version that the policy was built for.
         number: String,
-        /// The versions that the service implements.
-        implemented: String,
+        /// The version that the service implements.
+        implemented: &'static str,
     },
     /// The policy exports a hook that its version of the WIT package does not have, so it would never be called.
     #[error(

@@ -11,26 +11,13 @@ use wasmspawner_core::policy::{
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
-use wasmtime::component::{Instance, InstancePre, Linker};
+use wasmtime::component::Instance;
 
 use super::call_state::CallState;
-use super::errors::{CallErrorKind, LoadErrorKind};
+use super::errors::CallErrorKind;
 use super::message::message;
 
-/// One published version of the WIT package `wasmspawner:policy`, as the service implements it.
-pub(super) struct PackageVersion {
-    /// The version's number, such as `0.1.0`.
-    pub(super) number: &'static str,
-    /// The interfaces that a policy may export.
-    pub(super) interfaces: &'static [&'static str],
-    /// Adds what a policy of this version may import.
-    pub(super) add_imports: fn(&mut Linker<CallState>) -> wasmtime::Result<()>,
-    /// Looks up the hooks that a component of this version exports. An interface that lacks a function, or has one of
-    /// another type, is an error.
-    pub(super) hooks: fn(&InstancePre<CallState>) -> Result<HookTable, LoadErrorKind>,
-}
-
-/// The hooks of one component, in the core's types. Every version of the package fills this table in its own way.
+/// The hooks of one component, in the core's types.
 pub(super) struct HookTable {
     pub(super) metadata: Box<dyn Metadata>,
     pub(super) config: Option<Box<dyn Config>>,

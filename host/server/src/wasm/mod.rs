@@ -3,9 +3,8 @@
 //! Every call runs on a fresh instance with a deadline, a memory limit and a limited size of the answer. The result is
 //! plain data of `wasmspawner_core`, or a [`CallError`] that names the policy and the hook. Read it in this order:
 //! [`Policies`] (the chain in use, which other modules call), `loader` (from a file to a checked policy), `policy` (one
-//! policy and its hooks), `engine` (one call), `compiler` (a process that compiles), `hook_table` (what a version of the WIT package has to implement).
-//!
-//! Each version of the WIT package has a module of its own (`v0_1`), which alone uses the types generated for it.
+//! policy and its hooks), `engine` (one call), `compiler` (a process that compiles), `hook_table` (the hooks of a
+//! component), `package` (the WIT package, which alone uses the generated types).
 
 mod artifact;
 mod background;
@@ -33,7 +32,7 @@ mod link;
 mod loaded_policy;
 mod loader;
 mod message;
-mod package_versions;
+mod package;
 mod patience;
 mod policy;
 mod policy_name;
@@ -49,8 +48,6 @@ mod slots;
 mod spec;
 mod time_slice;
 mod told;
-mod v0_1;
-mod v0_2;
 mod version_record;
 mod watched_files;
 

@@ -20,10 +20,11 @@ use super::checked_answer;
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
-use super::hook_table::{Calling, Ended, Guest, HookTable, PackageVersion, PolicyInfo};
+use super::hook_table::{Calling, Ended, Guest, HookTable, PolicyInfo};
 use super::limits::Limits;
 use super::loaded_policy::{LoadedPolicy, Preparation};
 use super::message::message;
+use super::package;
 use super::policy_name::PolicyName;
 use super::signature::Trust;
 use super::site_data::LiveData;
@@ -37,7 +38,6 @@ use wasmspawner_core::digest::Digest;
 pub(super) struct Policy {
     pub(super) spec: PolicySpec,
     pub(super) digest: Digest,
-    version: &'static PackageVersion,
     component: InstancePre<CallState>,
     hooks: Arc<HookTable>,
     pub(super) config: Arc<str>,
@@ -58,7 +58,6 @@ impl Policy {
         digest: Digest,
         engine: &Engine,
         component: &Component,
-        version: &'static PackageVersion,
     ) -> Result<Self, LoadErrorKind> {
         let pre = engine
             .linker
@@ -66,8 +65,7 @@ impl Policy {
             .map_err(|error| LoadErrorKind::Link(message(format!("{error:#}"))))?;
         let spec = PolicySpec { limits: spec.limits.within_the_engine(), ..spec };
         Ok(Self {
-            version,
-            hooks: Arc::new((version.hooks)(&pre)?),
+            hooks: Arc::new(package::hooks_of(&pre)?),
             config: spec.config.to_string().into(),
             component: pre,
             spec,
@@ -110,7 +108,7 @@ impl Policy {
     /// The same policy with the grants and limits of `now`, to answer where that fails.
     pub(super) fn under(&self, now: &PolicySpec, engine: &Engine) -> Result<Self, LoadErrorKind> {
         let spec = PolicySpec { grants: now.grants.clone(), limits: now.limits, ..self.spec.clone() };
-        let policy = Self::new(spec, self.digest, engine, self.component.component(), self.version)?;
+        let policy = Self::new(spec, self.digest, engine, self.component.component())?;
         let (preparation, trust) = (self.preparation.clone(), self.trust.clone());
         Ok(Self { info: self.info.clone(), data: Arc::clone(&self.data), preparation, trust, ..policy })
     }
@@ -127,7 +125,7 @@ impl Policy {
 
     /// The same policy, whose component is now this one.
     pub(super) fn with(&self, engine: &Engine, component: &Component) -> Result<Self, LoadErrorKind> {
-        let policy = Self::new(self.spec.clone(), self.digest, engine, component, self.version)?;
+        let policy = Self::new(self.spec.clone(), self.digest, engine, component)?;
         Ok(Self { info: self.info.clone(), data: self.data.clone(), ..policy })
     }
 
@@ -169,7 +167,7 @@ impl Policy {
             source: self.spec.source.to_string(),
             digest: self.digest,
             signed_by: self.trust.key_name().map(str::to_owned),
-            wit_version: format!("wasmspawner:policy@{}", self.version.number),
+            wit_version: format!("wasmspawner:policy@{}", package::VERSION),
             hooks: self.hooks.names(),
             grants: self.spec.grants.given(),
             preparation: self.preparation.clone(),

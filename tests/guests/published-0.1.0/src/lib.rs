@@ -16,10 +16,14 @@ use exports::wasmspawner::policy::build_pod::{
 use exports::wasmspawner::policy::form::{
     Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };
+use exports::wasmspawner::policy::images::{Class, Entry, ImageMenu, Place, WantedImage};
+use exports::wasmspawner::policy::lab_server::{Probe, Settings};
 use exports::wasmspawner::policy::quota::{Quota, Usage};
-use exports::wasmspawner::policy::{authorize, build_pod, config, form, metadata, quota};
+use exports::wasmspawner::policy::{
+    authorize, build_pod, config, events, form, images, inject, lab_server, metadata, prepare, quota,
+};
 use wasmspawner::policy::host;
-use wasmspawner::policy::types::{Error, FieldError, Image, OptionEntry, Pair, User};
+use wasmspawner::policy::types::{Denial, Error, FieldError, Image, OptionEntry, Pair, User};
 
 struct Published;
 
@@ -127,8 +131,84 @@ impl authorize::Guest for Published {
         refusal(&request.user)?;
         match request.action {
             authorize::Action::Spawn => Ok(authorize::Verdict::Allow),
-            _ => Ok(authorize::Verdict::Deny(format!("{request:?}"))),
+            _ => Ok(authorize::Verdict::Deny(denial(format!("{request:?}")))),
         }
+    }
+}
+
+impl prepare::Guest for Published {
+    fn run() {
+        host::log(host::Level::Info, "prepares");
+    }
+}
+
+impl inject::Guest for Published {
+    fn decide(request: inject::Request) -> Result<inject::Verdict, Error> {
+        refusal(&request.user)?;
+        if request.workload.name == "closed" {
+            return Ok(inject::Verdict::Deny(denial(format!("{request:?}"))));
+        }
+        let access = |volume: &inject::Volume| inject::VolumeAccess {
+            volume: volume.name.clone(),
+            path: format!("/of-the-workload/{}", volume.source),
+            sub_path: Some("part".into()),
+            read_only: true,
+        };
+        Ok(inject::Verdict::Allow(inject::Access {
+            volumes: request.workload.volumes.iter().map(access).collect(),
+            environment_of: request.workload.containers.first().map(|container| container.name.clone()),
+        }))
+    }
+}
+
+impl events::Guest for Published {
+    fn on_event(event: events::Event) {
+        host::log(host::Level::Info, &format!("{event:?} {:?}", host::child()));
+    }
+}
+
+impl lab_server::Guest for Published {
+    fn decide(request: lab_server::Request) -> Result<Settings, Error> {
+        refusal(&request.user)?;
+        let probe = match request.server.as_str() {
+            "tcp" => Probe::Tcp,
+            "none" => Probe::None,
+            other => Probe::Http(format!("/{other}")),
+        };
+        Ok(Settings { port: Some(8000), probe: Some(probe) })
+    }
+}
+
+impl images::Guest for Published {
+    fn menu(request: images::Request) -> Result<Option<ImageMenu>, Error> {
+        refusal(&request.user)?;
+        if request.server == "no-menu" {
+            return Ok(None);
+        }
+        let known = host::images("registry.example/lab");
+        let places = [Place::Automatic, Place::First, Place::Rest, Place::Hidden(format!("{known:?}"))];
+        let entry = |(number, place): (usize, _)| Entry {
+            name: format!("entry{number}"),
+            reference: format!("registry.example/lab:{number}"),
+            digest: Some(format!("sha256:{}", number.to_string().repeat(64))),
+            label: format!("{request:?}"),
+            description: Some("Description".into()),
+            group: Some("Group".into()),
+            recommended: number == 1,
+            place,
+        };
+        Ok(Some(ImageMenu {
+            entries: places.into_iter().enumerate().map(entry).collect(),
+            classes: vec![Class { name: "latest".into(), entry: "entry1".into() }],
+        }))
+    }
+
+    fn prepull() -> Result<Vec<WantedImage>, Error> {
+        let nodes = host::lab_nodes();
+        Ok(vec![WantedImage {
+            reference: format!("registry.example/lab:{nodes}"),
+            node_selector: vec![pair("disk")],
+        }])
     }
 }
 
@@ -175,6 +255,9 @@ fn env(request: &build_pod::Request) -> Vec<EnvVar> {
         literal("EXPANDED", format!("{:?}", host::expand("{username}"))),
         literal("NOT_A_FIELD", format!("{:?}", host::expand("{nonsense}").is_err())),
         literal("CLOCK_STANDS", format!("{}", host::clock_now() == host::clock_now())),
+        literal("DATA", format!("{:?}", host::data("teams").map(|data| data.json))),
+        literal("USE", format!("{:?} {:?}", host::present_use(), host::past_use(7))),
+        literal("BLUEPRINT", format!("{:?}", host::blueprint())),
         literal("RANDOM", format!("{} {}", random.len(), random.iter().any(|byte| *byte != 0))),
         EnvVar {
             name: "SECRET".into(),
@@ -284,12 +367,16 @@ fn init_containers(request: &build_pod::Request) -> Vec<InitContainer> {
 
 fn refusal(user: &User) -> Result<(), Error> {
     match user.name.as_str() {
-        "denied" => Err(Error::Denied("not today".into())),
+        "denied" => Err(Error::Denied(denial("not today".into()))),
         "invalid" => Err(Error::Invalid(vec![field_error("size", "is wrong")])),
         "later" => Err(Error::RetryLater(7)),
         "internal" => Err(Error::Internal("a secret of the policy".into())),
         _ => Ok(()),
     }
+}
+
+fn denial(message: String) -> Denial {
+    Denial { message, rule: Some("of-the-guard".into()) }
 }
 
 fn field_error(field: &str, message: &str) -> FieldError {

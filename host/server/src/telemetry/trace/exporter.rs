@@ -15,9 +15,10 @@ use tokio::runtime::Handle;
 use wasmspawner_core::config::OtlpConfig;
 
 use super::bounded::{Bounded, Waiting};
+use super::collector::Collector;
+use super::error::OtlpError;
 use super::sampler::Sampler;
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::otlp::{Collector, OtlpError};
 
 /// How many spans may wait to be sent; further ones are dropped. A span has about a kilobyte.
 const MOST_WAITING: usize = 4096;

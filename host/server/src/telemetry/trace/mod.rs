@@ -6,12 +6,15 @@
 
 mod bounded;
 mod cause;
+mod collector;
+mod error;
 mod exporter;
 mod sampler;
 mod spans;
 mod tracing_layer;
 
 pub(crate) use cause::{Cause, current_trace, inject, note_caller};
+pub use error::OtlpError;
 pub use exporter::Traces;
 pub(crate) use spans::{
     answered, hub_request, kubernetes_request, operation, operation_ended, policy_answered, policy_call,

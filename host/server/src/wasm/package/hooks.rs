@@ -13,7 +13,7 @@ use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
 use super::bindings::{hooks, types};
-use super::{NUMBER, convert};
+use super::{VERSION, convert};
 use crate::wasm::call_state::CallState;
 use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
 use crate::wasm::hook_table::{
@@ -37,8 +37,8 @@ pub(super) const INTERFACES: [&str; 11] = [
     "images",
 ];
 
-/// Looks up the hooks of a component that exports the metadata of this version.
-pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadErrorKind> {
+/// Looks up the hooks of a component. An interface that lacks a function, or has one of another type, is an error.
+pub(in super::super) fn hooks_of(pre: &InstancePre<CallState>) -> Result<HookTable, LoadErrorKind> {
     Ok(HookTable {
         metadata: Box::new(hooks::metadata::GuestIndices::new(pre).map_err(incompatible)?),
         config: export(pre, "config", hooks::config::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
@@ -62,7 +62,7 @@ fn export<T>(
     interface: &str,
     look_up: impl FnOnce(&InstancePre<CallState>) -> wasmtime::Result<T>,
 ) -> Result<Option<T>, LoadErrorKind> {
-    if pre.component().get_export_index(None, format!("wasmspawner:policy/{interface}@{NUMBER}")).is_none() {
+    if pre.component().get_export_index(None, format!("wasmspawner:policy/{interface}@{VERSION}")).is_none() {
         return Ok(None);
     }
     look_up(pre).map(Some).map_err(incompatible)

@@ -5,7 +5,6 @@ use wasmtime::component::{HasSelf, Linker};
 
 use super::bindings::{FullPolicy, host, types};
 use super::convert;
-use super::differences::past_use;
 use crate::wasm::call_state::CallState;
 
 /// Adds these functions to what a policy may import.
@@ -72,7 +71,7 @@ impl host::Host for CallState {
 
     fn past_use(&mut self, days: u32) -> host::UseOfDays {
         self.note_learning_by("past-use");
-        past_use(self.use_of_days(days))
+        convert::past_use(self.use_of_days(days))
     }
 
     fn blueprint(&mut self) -> Option<host::LabBlueprint> {

@@ -1,8 +1,7 @@
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Verdict};
 
 use super::super::bindings::hooks::authorize as wit;
-use super::super::differences::denial;
-use super::user::{option_entries, user};
+use super::user::{denial, option_entries, user};
 use crate::wasm::errors::readable;
 
 pub(in super::super) fn authorize_request(request: &AuthorizeRequest) -> wit::Request {

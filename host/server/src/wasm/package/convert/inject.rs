@@ -2,8 +2,7 @@ use wasmspawner_core::policy::{InjectRequest, InjectVerdict, VolumeAccess, Workl
 use wasmspawner_core::workload::WorkloadKind;
 
 use super::super::bindings::hooks::inject as wit;
-use super::super::differences::denial;
-use super::user::{option_entries, user};
+use super::user::{denial, option_entries, user};
 use crate::wasm::errors::readable;
 
 pub(in super::super) fn inject_request(request: &InjectRequest) -> wit::Request {

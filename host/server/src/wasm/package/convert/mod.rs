@@ -20,5 +20,5 @@ pub(super) use inject::{inject_request, inject_verdict};
 pub(super) use lab_server::{lab_server, lab_server_request};
 pub(super) use pod::{customization, lab_request};
 pub(super) use quota::{quota, usage};
-pub(super) use subject::{blueprint, child, present_use};
+pub(super) use subject::{blueprint, child, past_use, present_use};
 pub(super) use user::{field_errors, hook_error, option_entries, options, user};

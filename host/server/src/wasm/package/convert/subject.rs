@@ -1,3 +1,4 @@
+use wasmspawner_core::past_use::PastUse;
 use wasmspawner_core::policy::{PresentUse, SubjectBlueprint, SubjectChild};
 use wasmspawner_core::spawn_key::ChildKind;
 
@@ -20,4 +21,9 @@ pub(in super::super) fn blueprint(blueprint: &SubjectBlueprint) -> host::LabBlue
 pub(in super::super) fn present_use(present: PresentUse) -> host::UseOfUser {
     let PresentUse { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes } = present;
     host::UseOfUser { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes }
+}
+
+pub(in super::super) fn past_use(past: PastUse) -> host::UseOfDays {
+    let PastUse { lab_seconds, kernel_seconds, dask_worker_seconds, cpu_seconds, memory_gib_seconds } = past;
+    host::UseOfDays { lab_seconds, kernel_seconds, dask_worker_seconds, cpu_seconds, memory_gib_seconds }
 }

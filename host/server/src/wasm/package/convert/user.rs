@@ -1,8 +1,7 @@
-use wasmspawner_core::policy::{FieldError, Group, HookError, Options, User, Value};
+use wasmspawner_core::policy::{Denial, FieldError, Group, HookError, Options, User, Value};
 use wasmspawner_core::quota::UserQuota;
 
 use super::super::bindings::types as wit;
-use super::super::differences::denial;
 
 pub(in super::super) fn user(user: &User) -> wit::User {
     let quota = |quota: UserQuota| wit::UserQuota {
@@ -45,6 +44,11 @@ pub(in super::super) fn options(entries: Vec<wit::OptionEntry>) -> Options {
 
 pub(in super::super) fn field_errors(errors: Vec<wit::FieldError>) -> Vec<FieldError> {
     errors.into_iter().map(|error| FieldError { field: error.field, message: error.message }).collect()
+}
+
+pub(super) fn denial(denial: wit::Denial) -> Denial {
+    let wit::Denial { message, rule } = denial;
+    Denial { message, rule }
 }
 
 pub(in super::super) fn hook_error(error: wit::Error) -> HookError {

@@ -10,7 +10,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::kubernetes::SKIPPED;
 
-use self::attacks::{LABEL, PRIVILEGES, of_containers, of_pods};
+use self::attacks::{PRIVILEGES, of_containers, of_pods};
 use super::{Intruder, create, everything_in, labelled, labels, named};
 use crate::site::{CLUSTER_WIDE, Site, until};
 

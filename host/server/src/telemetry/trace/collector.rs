@@ -1,4 +1,4 @@
-//! The HTTP client that sends traces and metrics to the collector.
+//! The HTTP client that sends traces to the collector.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -18,14 +18,14 @@ const ANSWER: usize = 64 << 10;
 
 /// Sends requests on the threads of the service; the thread that waits for them is the exporter's own.
 #[derive(Debug)]
-pub(in crate::telemetry) struct Collector {
+pub(super) struct Collector {
     http: reqwest::Client,
     headers_file: Option<PathBuf>,
     runtime: Handle,
 }
 
 impl Collector {
-    pub(in crate::telemetry) fn new(config: &OtlpConfig, runtime: Handle) -> Result<Self, OtlpError> {
+    pub(super) fn new(config: &OtlpConfig, runtime: Handle) -> Result<Self, OtlpError> {
         let plain = config.endpoint.as_str().starts_with("http://");
         // A redirect could lead the credential elsewhere.
         let builder = outgoing::builder(plain, config.timeout.unsigned_abs());

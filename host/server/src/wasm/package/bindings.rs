@@ -1,7 +1,7 @@
 //! The host's bindings for `wasmspawner:policy@0.1.0`, generated from `wit/`.
 
 wasmtime::component::bindgen!({
-    path: "../../wit/0.1.0",
+    path: "../../wit",
     world: "full-policy",
     exports: { default: async },
 });
