@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
-use wasmspawner::inventory::LiveInventory;
-use wasmspawner::wasm::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::form::{FormContext, image_fields};
 use wasmspawner_core::images::{
@@ -17,6 +15,8 @@ use wasmspawner_core::images::{
     Tag, WantedImage, offer, plan, resolved,
 };
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, Subject, User};
+use wasmspawner_policies::{Compiler, EngineOptions, Policies, PolicySpec};
+use wasmspawner_registry::inventory::LiveInventory;
 use wasmspawner_tests::guests;
 
 const TAGS: usize = 2000;

@@ -4,10 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use wasmspawner::wasm::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User};
 use wasmspawner_core::quota::Usage;
+use wasmspawner_policies::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_tests::guests;
 
 fn main() -> anyhow::Result<()> {

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use wasmspawner::wasm::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_core::policy::{LabRequest, Subject, User};
 use wasmspawner_core::quota::Usage;
+use wasmspawner_policies::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_tests::guests;
 
 /// The acts of the guest `hostile`, and how many tasks call it at the same time.

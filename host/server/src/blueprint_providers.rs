@@ -10,9 +10,9 @@ use wasmspawner_core::blueprint::BlueprintSpec;
 use wasmspawner_core::config::ProviderConfig;
 use wasmspawner_core::secret::SecretString;
 
-use crate::document::{DocumentError, DocumentRequest};
-use crate::outgoing;
-use crate::yaml_problem;
+use wasmspawner_files::yaml_problem;
+use wasmspawner_outgoing as outgoing;
+use wasmspawner_outgoing::document::{DocumentError, DocumentRequest};
 
 /// The largest blueprint, in bytes. It becomes a part of the lab's record.
 const LARGEST: usize = 16 << 10;

@@ -32,12 +32,12 @@ use crate::k8s::{
 use crate::one_machine::OneMachine;
 use crate::prepull::{LivePrepulls, Prepuller};
 use crate::records::SpawnRecords;
-use crate::registry::Artifacts;
 use crate::site_blueprints::SiteBlueprints;
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
-use crate::telemetry::Metrics;
-use crate::wasm::{EngineOptions, Policies, PolicySpec};
 use crate::workloads::Workloads;
+use wasmspawner_policies::{EngineOptions, Policies, PolicySpec};
+use wasmspawner_registry::Artifacts;
+use wasmspawner_telemetry::Metrics;
 
 /// A connection to the Kubernetes API without data for this long counts as dead. The API server ends watches before
 /// that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.

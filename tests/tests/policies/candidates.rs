@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wasmspawner::wasm::{CandidateReport, Hook, PolicyName};
+use wasmspawner_policies::{CandidateReport, Hook, PolicyName};
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use wasmspawner::wasm::PolicySpec;
+use wasmspawner_policies::PolicySpec;
 
 /// A policy that exports its metadata and `quota`. By itself it behaves: it allows everything.
 #[derive(Clone, Copy, Default)]

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use wasmspawner::wasm::{
-    CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
-};
 use wasmspawner_core::config::HookName;
 use wasmspawner_core::form::FormContext;
+use wasmspawner_policies::{
+    CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
+};
 use wasmspawner_tests::guests;
 
 use crate::{BINARY, SHORT, hostile, load, options, refused, site, spec, uncached, within};

@@ -24,16 +24,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use wasmspawner::wasm::{
-    CallBlame, CallError, CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies,
-    PolicyName, PolicySpec,
-};
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::policy::{
     Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User, Value, Verdict,
 };
 use wasmspawner_core::quota::Usage;
+use wasmspawner_policies::{
+    CallBlame, CallError, CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies,
+    PolicyName, PolicySpec,
+};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::waiting::until_some;
 
@@ -335,7 +335,7 @@ async fn too_many_calls_at_once_are_refused_as_overloaded() {
 async fn every_call_is_counted() {
     let heard: Arc<Mutex<Vec<CallOutcome>>> = Arc::default();
     let listener = Arc::clone(&heard);
-    let on_call = move |record: &wasmspawner::wasm::CallRecord<'_>| {
+    let on_call = move |record: &wasmspawner_policies::CallRecord<'_>| {
         let call = (record.policy.to_string(), record.hook.name(), record.outcome);
         listener.lock().unwrap().push(call);
     };

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
-use wasmspawner::wasm::{Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::{
@@ -13,6 +12,7 @@ use wasmspawner_core::policy::{
 };
 use wasmspawner_core::quota::{Usage, UserQuota};
 use wasmspawner_core::workload::Workload;
+use wasmspawner_policies::{Policies, PolicySpec};
 
 use crate::load;
 

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use wasmspawner::registry::RegistryError;
-use wasmspawner::wasm::{ComponentSource, FailedPolicies, LoadErrorKind, Policies, PolicySpec};
 use wasmspawner_core::config::{OnFailure, PublicKeySource};
 use wasmspawner_core::digest::Digest;
+use wasmspawner_policies::{ComponentSource, FailedPolicies, LoadErrorKind, Policies, PolicySpec};
+use wasmspawner_registry::RegistryError;
 
 use crate::signed_registry::{COMPONENT, Site, Stored, state, tables};
 use crate::{options, published};

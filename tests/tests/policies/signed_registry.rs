@@ -9,12 +9,12 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Deserialize;
 use tokio::net::TcpListener;
-use wasmspawner::registry::Artifacts;
-use wasmspawner::wasm::{
-    ComponentSource, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
-};
 use wasmspawner_core::config::{PublicKeySource, RegistriesConfig};
 use wasmspawner_core::digest::Digest;
+use wasmspawner_policies::{
+    ComponentSource, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
+};
+use wasmspawner_registry::Artifacts;
 
 use crate::{options, published};
 

@@ -9,8 +9,8 @@ use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
-use wasmspawner::wasm::DataReport;
 use wasmspawner_core::config::{DataSource, DocumentConfig};
+use wasmspawner_policies::DataReport;
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use wasmspawner::wasm::Compiler;
+use wasmspawner_policies::Compiler;
 
 use super::*;
 
@@ -112,7 +112,7 @@ async fn a_load_that_is_given_up_leaves_the_change_to_be_found() {
 async fn a_load_asks_again_while_others_have_all_slots() {
     let (heard, options) = (Arc::new(Mutex::new(BTreeSet::new())), options());
     let listener = Arc::clone(&heard);
-    let on_call = move |record: &wasmspawner::wasm::CallRecord<'_>| {
+    let on_call = move |record: &wasmspawner_policies::CallRecord<'_>| {
         listener.lock().unwrap().insert((record.policy.to_string(), record.outcome));
     };
     let wait = Duration::from_millis(20);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use wasmspawner::wasm::LoadErrorKind;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::{EnvVar, LabRequest, Options, Value};
+use wasmspawner_policies::LoadErrorKind;
 
 use crate::{load, refused, spec, user};
 

@@ -15,7 +15,7 @@ use process_memory::ProcessMemory;
 use question::AnsweredQuestion;
 use swapping::{Swapping, VERSIONS};
 
-use wasmspawner::wasm::{Compiler, EngineOptions, Policies, PolicySpec};
+use wasmspawner_policies::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_tests::guests;
 
 /// Default number of calls.

@@ -1,7 +1,7 @@
-use wasmspawner::wasm::{CallError, Policies};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User, Value};
 use wasmspawner_core::quota::Usage;
+use wasmspawner_policies::{CallError, Policies};
 
 use crate::swapping::VERSIONS;
 

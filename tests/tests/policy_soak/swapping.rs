@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use wasmspawner::wasm::Policies;
+use wasmspawner_policies::Policies;
 
 use crate::chain;
 use crate::question::AnsweredQuestion;

@@ -8,8 +8,8 @@ use wasmspawner_core::blueprint::BlueprintSpec;
 use wasmspawner_core::config::BlueprintsConfig;
 use wasmspawner_core::names::ObjectName;
 
-use crate::confined_file::Folder;
-use crate::yaml_problem;
+use wasmspawner_files::confined_file::Folder;
+use wasmspawner_files::yaml_problem;
 
 /// The largest file, in bytes.
 const LARGEST: u64 = 256 << 10;

@@ -8,8 +8,8 @@ use wasmspawner_core::config::{PolicyConfig, RegistriesConfig};
 
 use super::ConfigArgs;
 use super::plain::plain;
-use crate::registry::Artifacts;
-use crate::wasm::{EngineOptions, LoadError, LoadErrorKind, LoadedPolicy, Policies, PolicySpec};
+use wasmspawner_policies::{EngineOptions, LoadError, LoadErrorKind, LoadedPolicy, Policies, PolicySpec};
+use wasmspawner_registry::Artifacts;
 
 const EXAMPLES: &str = "\
 Example:

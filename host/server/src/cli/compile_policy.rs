@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::wasm::compile_standard_input;
+use wasmspawner_policies::compile_standard_input;
 
 /// Compiles the component on standard input within limits, and writes machine code to standard output.
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use wasmspawner_core::config::{Config, ConfigFile, DataSource, PublicKeySource, 
 
 use super::blueprint_files;
 use crate::run::ConfigSource;
-use crate::yaml_problem;
+use wasmspawner_files::yaml_problem;
 
 /// The command line options that choose the configuration.
 #[derive(Debug, Clone, Args)]

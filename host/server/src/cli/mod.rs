@@ -29,7 +29,7 @@ use clap::{Parser, Subcommand};
 
 pub use config_args::ConfigArgs;
 
-use crate::telemetry::init_tool;
+use wasmspawner_telemetry::init_tool;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,7 +75,7 @@ enum Command {
     /// Print the custom resource definitions that the service needs in a cluster
     Crds(crds::CrdsArgs),
     /// Compile a component for the service, which runs this in a process of its own
-    #[command(name = crate::wasm::COMPILE_COMMAND, hide = true)]
+    #[command(name = wasmspawner_policies::COMPILE_COMMAND, hide = true)]
     CompilePolicy(compile_policy::CompilePolicyArgs),
     /// Print the names that KubeSpawner and this service give to a user's objects
     Names(names::NamesArgs),

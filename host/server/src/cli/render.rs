@@ -22,10 +22,10 @@ use wasmspawner_core::user_string::Wanted;
 use super::ConfigArgs;
 use super::assignment::{self, Assignment};
 use crate::blueprint_providers::BlueprintProviders;
-use crate::registry::Artifacts;
 use crate::site_blueprints::SiteBlueprints;
 use crate::spawner::{SiteRules, preview};
-use crate::wasm::{EngineOptions, Policies, PolicyName, PolicySpec};
+use wasmspawner_policies::{EngineOptions, Policies, PolicyName, PolicySpec};
+use wasmspawner_registry::Artifacts;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::ConfigArgs;
 use crate::run::{ConfigSource, run, termination};
-use crate::telemetry::{self, Metrics, Traces};
+use wasmspawner_telemetry::{self as telemetry, Metrics, Traces};
 
 /// Runs the service until SIGINT or SIGTERM.
 #[derive(Debug, Args)]

@@ -22,8 +22,8 @@ use wasmspawner_core::names::NamespaceName;
 
 use crate::k8s::{Causes, ChangingClient, Connection, SiteSecrets};
 use crate::store::Reach;
-use crate::telemetry::Metrics;
 use credentials::kube_config;
+use wasmspawner_telemetry::Metrics;
 
 /// How often the credentials of other clusters are read again, so that they can be replaced while the service runs.
 const READ_EVERY: Duration = Duration::from_secs(15);

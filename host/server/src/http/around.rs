@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use super::problem::{Problem, render};
 use super::request_id::{self, RequestId};
-use crate::telemetry::{Metrics, trace};
+use wasmspawner_telemetry::{Metrics, trace};
 
 /// The most that a request's headers may hold in all, in bytes.
 const HEADERS_SIZE: usize = 32 * 1024;

@@ -10,8 +10,8 @@ use wasmspawner_core::config::{Config, ConfigChanges, ConfigFile};
 
 use super::auth::{AuthSetupError, Authenticator};
 use crate::spawner::Labs;
-use crate::telemetry::Reload;
-use crate::uninterrupted::uninterrupted;
+use wasmspawner_tasks::uninterrupted::uninterrupted;
+use wasmspawner_telemetry::Reload;
 
 /// How often the files are looked at.
 const REREAD: Duration = Duration::from_secs(2);

@@ -12,7 +12,7 @@ use wasmspawner_core::config::PerUserLimits;
 use wasmspawner_core::names::Username;
 
 use super::problem::Problem;
-use crate::per_key::PerKey;
+use wasmspawner_tasks::per_key::PerKey;
 
 /// How long a request waits for those of the same user before it is refused. Waiting slows down a client that repeats a
 /// refused request at once.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use wasmspawner_core::lifecycle::LabStatus;
 
 use crate::spawner::Labs;
-use crate::telemetry::Metrics;
+use wasmspawner_telemetry::Metrics;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

@@ -10,7 +10,7 @@ use super::openapi::Description;
 use super::prefix::Prefix;
 use crate::prepull::LivePrepulls;
 use crate::spawner::Labs;
-use crate::telemetry::Metrics;
+use wasmspawner_telemetry::Metrics;
 
 /// Everything that the handlers need.
 #[derive(Clone, FromRef)]

@@ -22,9 +22,9 @@ use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes}
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
-use crate::outgoing::{self, BodyError, JsonError, innermost};
-use crate::secret_file::exposed_mode;
-use crate::telemetry::trace;
+use wasmspawner_files::secret_file::exposed_mode;
+use wasmspawner_outgoing::{self as outgoing, BodyError, JsonError, innermost};
+use wasmspawner_telemetry::trace;
 
 /// Asks for a paginated answer (JupyterHub 2.2 and later). Without it, the Hub answers with one list, which it may cut
 /// off.

@@ -12,8 +12,8 @@ use wasmspawner_core::config::Config;
 use wasmspawner_core::images::{LabNode, NodeImages, NodeRules};
 
 use crate::config_part::ConfigPart;
-use crate::inventory::LiveInventory;
 use crate::short_watch::{Readable, changes, short_watch};
+use wasmspawner_registry::inventory::LiveInventory;
 
 /// Follows the nodes that the configuration means, until `stop`. Without `images.nodes`, none is followed.
 pub async fn follow_nodes(

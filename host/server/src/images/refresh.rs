@@ -12,8 +12,8 @@ use wasmspawner_core::images::{Inventory, Refresh, RepositoryImages, Tag, resolv
 
 use super::stored::StoredInventory;
 use crate::config_part::ConfigPart;
-use crate::inventory::LiveInventory;
-use crate::registry::{RegistryError, RepositoryReader};
+use wasmspawner_registry::inventory::LiveInventory;
+use wasmspawner_registry::{RegistryError, RepositoryReader};
 
 /// How many tags of one repository are asked about at the same time.
 const AT_ONCE: usize = 8;

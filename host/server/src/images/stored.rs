@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use tokio::sync::Mutex;
 use wasmspawner_core::images::Inventory;
 
-use crate::inventory::LiveInventory;
-use crate::whole_file;
+use wasmspawner_files::whole_file;
+use wasmspawner_registry::inventory::LiveInventory;
 
 const FILE: &str = "images.json";
 

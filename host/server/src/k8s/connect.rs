@@ -13,7 +13,7 @@ use super::counted::counted;
 use super::health::Health;
 use super::rate_limiter::rate_limited;
 use super::timed::timed;
-use crate::telemetry::Metrics;
+use wasmspawner_telemetry::Metrics;
 
 /// The clients of one cluster. Watches have a client of their own, because they hold connections for minutes and must
 /// not delay requests.

@@ -9,7 +9,7 @@ use tower::service_fn;
 use tracing::Instrument;
 
 use super::health::Health;
-use crate::telemetry::{Metrics, trace};
+use wasmspawner_telemetry::{Metrics, trace};
 
 /// The same client. Each request is counted by verb and status, and its result updates `health`.
 pub(super) fn counted(client: Client, metrics: Metrics, health: Health) -> Client {

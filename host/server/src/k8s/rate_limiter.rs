@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tower::service_fn;
 
 use super::fair_queue::FairQueue;
-use crate::telemetry::Metrics;
+use wasmspawner_telemetry::Metrics;
 
 tokio::task_local! {
     /// This task does something that can wait.

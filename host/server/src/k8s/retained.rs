@@ -15,7 +15,7 @@ use wasmspawner_core::labels::MADE_ANNOTATION;
 
 use super::retry::{RetryPolicy, retrying};
 use super::{ConfigMapRecords, KubernetesError};
-use crate::per_key::PerKey;
+use wasmspawner_tasks::per_key::PerKey;
 
 /// The namespaces that the service has made and that stay, by their uids. Clones share them.
 #[derive(Clone)]

@@ -15,10 +15,10 @@ use super::problems::Problems;
 use super::report::{LivePrepulls, PrepullReport};
 use super::settings::Settings;
 use crate::config_part::ConfigPart;
-use crate::inventory::Change;
 use crate::k8s::{Causes, Created, KubernetesError, PullPodChange, PullPods, StatusReason};
 use crate::spawner::Context;
-use crate::telemetry::{Prepull, PrepullCounts};
+use wasmspawner_registry::inventory::Change;
+use wasmspawner_telemetry::{Prepull, PrepullCounts};
 
 /// How often there is a round when nothing has changed. Policies are asked again then.
 const ROUND: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::k8s::KubernetesError;
-use crate::outgoing::json_problem;
+use wasmspawner_outgoing::json_problem;
 
 /// An object of which at least the name can be read.
 #[derive(Clone, Debug)]

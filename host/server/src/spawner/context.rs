@@ -32,9 +32,9 @@ use crate::k8s::SiteSecrets;
 use crate::records::SpawnRecords;
 use crate::site_blueprints::SiteBlueprints;
 use crate::store::Reach;
-use crate::telemetry::Metrics;
-use crate::wasm::Policies;
 use crate::workloads::Workloads;
+use wasmspawner_policies::Policies;
+use wasmspawner_telemetry::Metrics;
 
 /// The configuration and modules that every driver uses.
 pub struct Context {

@@ -2,7 +2,7 @@
 
 use wasmspawner_core::policy::compose::Source;
 
-use crate::wasm::{Hook, PolicyName};
+use wasmspawner_policies::{Hook, PolicyName};
 
 /// Who does not allow something, and by which rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount
 
 use super::rules::SiteRules;
 use super::snapshot::LabDetails;
-use crate::wasm::LoadedPolicy;
+use wasmspawner_policies::LoadedPolicy;
 
 /// A lab as it is decided, before what is decided elsewhere is added.
 pub(super) fn details(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {

@@ -6,7 +6,7 @@ use wasmspawner_core::policy::{Denial, FieldError};
 
 use super::denied_by::DeniedBy;
 use crate::k8s::{Causes, KubernetesError};
-use crate::wasm::{CallBlame, CallError, CallErrorKind};
+use wasmspawner_policies::{CallBlame, CallError, CallErrorKind};
 
 /// Why a spawn, a stop or a form is refused.
 #[derive(Debug, thiserror::Error)]
@@ -244,7 +244,7 @@ pub(super) fn refusal(status: LabStatus) -> Option<Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wasm::Hook;
+    use wasmspawner_policies::Hook;
 
     #[test]
     fn only_a_policy_that_is_to_blame_has_failed() {

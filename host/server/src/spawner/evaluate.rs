@@ -31,7 +31,7 @@ use super::rules::SiteRules;
 use super::snapshot::LabDetails;
 use super::volumes::OwnClaim;
 use super::workload_requests::{self, AdmittedWorkload, WorkloadLab};
-use crate::wasm::Patience;
+use wasmspawner_policies::Patience;
 
 /// A lab whose objects are decided.
 pub(super) struct Decided {

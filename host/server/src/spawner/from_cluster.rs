@@ -14,7 +14,7 @@ use super::errors::SpawnError;
 use super::volumes::OwnClaim;
 use super::workload_requests::{self, AdmittedWorkload};
 use crate::k8s::KubernetesError;
-use crate::wasm::Patience;
+use wasmspawner_policies::Patience;
 
 /// The facts from the cluster that a decision needs.
 pub(super) struct FromCluster {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use wasmspawner_core::forgotten::{Check, ForgottenRules, KnownLab, Tracker};
 
 use crate::hub::{HubApi, HubError};
-use crate::telemetry::{HubCheck, Metrics};
+use wasmspawner_telemetry::{HubCheck, Metrics};
 
 /// For how long the last check is reused, so that a thousand requests at once ask the Hub only once.
 const FRESH: Duration = Duration::from_secs(2);

@@ -32,10 +32,10 @@ use super::snapshot::LabSnapshot;
 use super::user_use::UserUse;
 use super::view::View;
 use super::workload_requests;
-use crate::per_key::PerKey;
 use crate::records::StoredSpawn;
-use crate::telemetry::trace::Cause;
-use crate::wasm::Patience;
+use wasmspawner_policies::Patience;
+use wasmspawner_tasks::per_key::PerKey;
+use wasmspawner_telemetry::trace::Cause;
 
 /// All labs. Clones share the state. Reads come from memory and never wait.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use wasmspawner_core::volumes::Release;
 use super::approve::Approved;
 use super::errors::SpawnError;
 use crate::records::StoredSpawn;
-use crate::telemetry::trace::Cause;
+use wasmspawner_telemetry::trace::Cause;
 
 /// The channel for an answer, and its deadline. A request that is not done by then is refused, so that when several
 /// requests wait, their answers do not come later and later.

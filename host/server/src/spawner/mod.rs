@@ -85,4 +85,4 @@ pub use sweep::{Orphan, OrphanKind};
 pub use volumes::Volumes;
 
 pub use crate::environments::TargetRefusal;
-pub use crate::wasm::{CandidateReport, DataReport, LastGoodReport, LoadedPolicy};
+pub use wasmspawner_policies::{CandidateReport, DataReport, LastGoodReport, LoadedPolicy};

@@ -7,7 +7,7 @@ use wasmspawner_core::quota::{Quota, Usage};
 use super::denied_by::DeniedBy;
 use super::errors::SpawnError;
 use super::rules::SiteRules;
-use crate::wasm::{Hook, PolicyAnswer};
+use wasmspawner_policies::{Hook, PolicyAnswer};
 
 /// Asks the policies whether the user may do something.
 pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {

@@ -20,7 +20,7 @@ use super::from_cluster::FromCluster;
 use super::rules::SiteRules;
 use super::user_use::UserUse;
 use super::volumes::OwnClaim;
-use crate::wasm::Patience;
+use wasmspawner_policies::Patience;
 
 /// The lab that a request would get.
 #[derive(Debug)]

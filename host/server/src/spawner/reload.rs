@@ -3,9 +3,9 @@
 use wasmspawner_core::config::Config;
 
 use super::labs::Labs;
-use crate::telemetry::Reload;
-use crate::uninterrupted::uninterrupted;
-use crate::wasm::{LoadError, LoadedPolicy, PolicySpec};
+use wasmspawner_policies::{LoadError, LoadedPolicy, PolicySpec};
+use wasmspawner_tasks::uninterrupted::uninterrupted;
+use wasmspawner_telemetry::Reload;
 
 impl Labs {
     /// The loaded policies, in the order in which they are asked.

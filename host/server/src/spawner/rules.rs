@@ -8,7 +8,7 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{KeptNames, LabNames, NameError};
 
 use crate::blueprint_providers::BlueprintProviders;
-use crate::wasm::Policies;
+use wasmspawner_policies::Policies;
 
 /// The configuration and the policies, which decide about labs; nothing of the cluster.
 #[derive(Clone)]

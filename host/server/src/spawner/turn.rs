@@ -15,7 +15,7 @@ use super::errors::SpawnError;
 use super::labs::Labs;
 use super::message::{Message, Waiting};
 use crate::records;
-use crate::telemetry::trace::Cause;
+use wasmspawner_telemetry::trace::Cause;
 
 /// A user's turn.
 pub(super) struct Turn {

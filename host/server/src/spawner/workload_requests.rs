@@ -18,8 +18,8 @@ use super::context::Context;
 use super::denied_by::DeniedBy;
 use super::errors::SpawnError;
 use crate::k8s::{Creator, KubernetesError, LabInWorkload};
-use crate::wasm::{Hook, Patience};
 use crate::workloads::Workloads;
+use wasmspawner_policies::{Hook, Patience};
 
 /// How long a caller waits until the workload is read.
 const READ_FOR: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::outgoing;
+use wasmspawner_outgoing as outgoing;
 
 const REMOVED: &str = "(removed)";
 

@@ -107,7 +107,7 @@ async fn probe(base: Option<&str>, path: &str) -> Result<String, String> {
     let url = format!("{}{path}", base.trim_end_matches('/'));
     let plain = url.starts_with("http://");
     let answer = async {
-        let answer = crate::outgoing::builder(plain, CLUSTER).build()?.get(url).send().await?;
+        let answer = wasmspawner_outgoing::builder(plain, CLUSTER).build()?.get(url).send().await?;
         let status = answer.status();
         anyhow::Ok(format!("status {}\n{}", status.as_u16(), answer.text().await?))
     };

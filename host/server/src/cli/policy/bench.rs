@@ -13,7 +13,7 @@ use super::case::Case;
 use super::hooks::HookName;
 use super::loaded::{PolicyFile, read};
 use crate::cli::labs::print_json;
-use crate::wasm::{CallError, Policies};
+use wasmspawner_policies::{CallError, Policies};
 
 const FORMAT: &str = "\
 Each hook is called in a fresh instance each time, one call after the other, conversion included. --json prints

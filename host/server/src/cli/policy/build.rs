@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Deserialize;
 use wasmspawner_core::digest::Digest;
 
-use crate::whole_file;
+use wasmspawner_files::whole_file;
 
 /// What policies are built for.
 const TARGET: &str = "wasm32-wasip2";

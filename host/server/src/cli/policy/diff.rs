@@ -17,7 +17,7 @@ use super::case_files::case_files;
 use super::hooks::{HookName, outcome};
 use super::loaded::{PolicyFile, read};
 use crate::cli::plain::plain;
-use crate::wasm::Patience;
+use wasmspawner_policies::Patience;
 
 const EXAMPLES: &str = "\
 Examples:

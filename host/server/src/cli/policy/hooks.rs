@@ -7,7 +7,7 @@ use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{AuthorizeRequest, InjectVerdict, LabRequest};
 
 use super::case::Case;
-use crate::wasm::{CallError, Policies, told};
+use wasmspawner_policies::{CallError, Policies, told};
 
 /// A hook, as the WIT package names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

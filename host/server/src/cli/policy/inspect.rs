@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::loaded::{PolicyFile, compiled_policies};
 use crate::cli::labs::print_json;
 use crate::cli::plain::plain;
-use crate::wasm::{EngineOptions, inspect};
+use wasmspawner_policies::{EngineOptions, inspect};
 
 /// Arguments of `policy inspect`.
 #[derive(Debug, Args)]

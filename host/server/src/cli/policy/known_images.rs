@@ -11,7 +11,7 @@ use wasmspawner_core::images::{
     Inventory, LabNode, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, resolved,
 };
 
-use crate::inventory::LiveInventory;
+use wasmspawner_registry::inventory::LiveInventory;
 
 /// What the service knows about images, as `GET /images` answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

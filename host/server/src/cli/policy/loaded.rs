@@ -9,8 +9,8 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::inventory::LiveInventory;
-use crate::wasm::{EngineOptions, FailedPolicies, Policies, PolicySpec};
+use wasmspawner_policies::{EngineOptions, FailedPolicies, Policies, PolicySpec};
+use wasmspawner_registry::inventory::LiveInventory;
 
 /// A policy and its configuration.
 #[derive(Debug, Args)]

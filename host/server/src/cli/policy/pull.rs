@@ -10,8 +10,8 @@ use clap::Args;
 use super::pinned::Pinned;
 use super::registry_args::{RegistryArgs, reference, refused};
 use crate::cli::labs::print_json;
-use crate::wasm::{EngineOptions, download};
-use crate::whole_file;
+use wasmspawner_files::whole_file;
+use wasmspawner_policies::{EngineOptions, download};
 
 const EXAMPLES: &str = "\
 Examples:

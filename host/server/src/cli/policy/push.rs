@@ -14,7 +14,7 @@ use super::pinned::Pinned;
 use super::registry_args::{RegistryArgs, reference, refused};
 use crate::cli::labs::print_json;
 use crate::cli::plain::plain;
-use crate::wasm::{EngineOptions, artifact, inspect};
+use wasmspawner_policies::{EngineOptions, artifact, inspect};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use oci_client::Reference;
 use wasmspawner_core::config::RegistriesConfig;
 
-use crate::registry::{Artifacts, RegistryError, Setting};
+use wasmspawner_registry::{Artifacts, RegistryError, Setting};
 
 /// How a registry is reached. The options are those of `registries` in the configuration of the service.
 #[derive(Debug, Args)]

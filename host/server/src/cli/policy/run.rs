@@ -17,7 +17,7 @@ use super::hooks::{HookName, is_error, outcome};
 use super::known_images::KnownImages;
 use super::loaded::{PolicyFile, read};
 use crate::cli::labs::print_json;
-use crate::wasm::Patience;
+use wasmspawner_policies::Patience;
 
 const EXAMPLES: &str = "\
 Examples:

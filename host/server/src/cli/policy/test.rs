@@ -18,7 +18,7 @@ use super::hooks::{HookName, outcome};
 use super::known_images::KnownImages;
 use super::loaded::{PolicyFile, read};
 use crate::cli::plain::plain;
-use crate::wasm::{Patience, Policies};
+use wasmspawner_policies::{Patience, Policies};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,8 +8,8 @@ use wasmspawner_core::policy::FieldError;
 
 use super::loaded::PolicyFile;
 use crate::cli::plain::plain;
-use crate::inventory::LiveInventory;
-use crate::wasm::{FailedPolicies, LoadError, LoadErrorKind};
+use wasmspawner_policies::{FailedPolicies, LoadError, LoadErrorKind};
+use wasmspawner_registry::inventory::LiveInventory;
 
 /// Arguments of `policy validate`.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use wasmspawner_core::policy::compose::Provenance;
 
 use crate::cli::plain::plain;
-use crate::wasm::PolicyName;
+use wasmspawner_policies::PolicyName;
 
 /// Writes where each decision comes from; every line is a YAML comment. `chain` are the policies in the order in which they are
 /// asked.

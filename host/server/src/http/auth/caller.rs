@@ -15,7 +15,7 @@ use super::{AuthError, Authenticator, Sender};
 use crate::http::connections::{Visitor, Who};
 use crate::http::fair_use::{FairUse, UserSlot};
 use crate::http::problem::Problem;
-use crate::telemetry::trace;
+use wasmspawner_telemetry::trace;
 
 /// The authenticated sender of a request.
 #[derive(Debug, Clone)]

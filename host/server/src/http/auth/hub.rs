@@ -17,7 +17,7 @@ use super::lookups::Lookups;
 use super::{AuthError, AuthSetupError, Caller};
 use crate::http::connections::Block;
 use crate::hub::{HubApi, HubUser, OwnerKind, traced, user_url};
-use crate::outgoing::{self, innermost};
+use wasmspawner_outgoing::{self as outgoing, innermost};
 
 /// Asks the Hub whom a token belongs to.
 pub(super) struct Hub {

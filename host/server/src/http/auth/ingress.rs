@@ -20,7 +20,7 @@ use super::caller::Provider;
 use super::ingress_secret::IngressSecret;
 use super::lookups::{Lookups, Weighed, bytes_of_user};
 use super::{AuthError, AuthSetupError, Caller};
-use crate::outgoing::{self, innermost};
+use wasmspawner_outgoing::{self as outgoing, innermost};
 
 /// Trusts the headers of a trusted ingress, and asks Gafaelfawr for what they do not say.
 pub(super) struct Ingress {

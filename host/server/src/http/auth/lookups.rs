@@ -11,7 +11,7 @@ use wasmspawner_core::token::TokenDigest;
 
 use super::AuthError;
 use crate::http::connections::Block;
-use crate::per_key::PerKey;
+use wasmspawner_tasks::per_key::PerKey;
 
 /// What is remembered about a token.
 pub(super) trait Weighed {

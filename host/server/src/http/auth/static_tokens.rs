@@ -19,7 +19,7 @@ use wasmspawner_core::token::{TokenDigest, TokenEntry};
 
 use super::caller::Provider;
 use super::{AuthError, AuthSetupError, Caller};
-use crate::secret_file::exposed_mode;
+use wasmspawner_files::secret_file::exposed_mode;
 
 /// How often the file is checked for changes; a removed token may work for this long.
 const RECHECK: Duration = Duration::from_secs(1);

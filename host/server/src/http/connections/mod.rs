@@ -20,7 +20,7 @@ use wasmspawner_core::config::{HttpConfig, PeerRange};
 use wasmspawner_core::names::Username;
 
 use super::tls::Tls;
-use crate::per_key::PerKey;
+use wasmspawner_tasks::per_key::PerKey;
 
 /// Visitors of the API whose requests are read at a time: in all, and of one address.
 const READING: usize = 1024;

@@ -22,7 +22,7 @@ use super::fair_use::FairUse;
 use super::path::LabPath;
 use super::problem::Problem;
 use crate::spawner::Labs;
-use crate::telemetry::Metrics;
+use wasmspawner_telemetry::Metrics;
 
 /// This header keeps nginx from buffering the events.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

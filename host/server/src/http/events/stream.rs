@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::frame;
 use crate::http::fair_use::UserSlot;
 use crate::spawner::EventReader;
-use crate::telemetry::SseReader;
+use wasmspawner_telemetry::SseReader;
 
 /// The first bytes of every stream: the number of milliseconds after which a client reconnects when the connection
 /// breaks.

@@ -27,7 +27,7 @@ use super::prefix::Prefix;
 use super::problem::Problem;
 use super::wire;
 use crate::spawner::Labs;
-use crate::telemetry::Metrics;
+use wasmspawner_telemetry::Metrics;
 
 /// The kernels of a lab that the service runs.
 #[utoipa::path(

@@ -18,7 +18,7 @@ use crate::spawner::place_observer::PlaceObserver;
 use crate::spawner::quota_claims::share_of;
 use crate::spawner::snapshot::{LabSnapshot, url};
 use crate::spawner::view::View;
-use crate::telemetry::{Metrics, SpawnOutcome, TraceId, trace};
+use wasmspawner_telemetry::{Metrics, SpawnOutcome, TraceId, trace};
 
 impl Driver {
     pub(super) fn begin(&mut self, operation: &Operation) {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use wasmspawner_core::config::auth::{Issuer, KeySetUrl, OidcAuth};
 
 use super::key_set::KeySet;
-use crate::outgoing::{self, BodyError, json_problem, shortened};
+use wasmspawner_outgoing::{self as outgoing, BodyError, json_problem, shortened};
 
 /// The largest answer that is read, in bytes. Real ones have some kilobytes.
 const LARGEST: usize = 256 * 1024;

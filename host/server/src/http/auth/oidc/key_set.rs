@@ -5,7 +5,7 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::outgoing::json_problem;
+use wasmspawner_outgoing::json_problem;
 
 /// The most keys of one provider. Real ones have fewer than ten.
 const MOST: usize = 100;

@@ -1,0 +1,147 @@
+//! Documents of other services, and what was read of them before.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use wasmspawner_core::config::DocumentConfig;
+use wasmspawner_core::digest::Digest;
+use wasmspawner_core::secret::SecretString;
+
+use super::datum::{Datum, LARGEST};
+use wasmspawner_files::confined_file;
+use wasmspawner_files::secret_file::exposed_mode;
+use wasmspawner_files::whole_file;
+use wasmspawner_outgoing::document::DocumentRequest;
+
+const ACCEPT: &str = "application/json, application/yaml, text/csv, text/plain";
+/// How long a service may take to send a document.
+const WITHIN: Duration = Duration::from_secs(10);
+/// The longest token, in bytes.
+const LONGEST_TOKEN: u64 = 16 << 10;
+
+/// What was read of each document the last time, for the time in which its service does not answer.
+pub(crate) struct Documents {
+    kept: Mutex<HashMap<Origin, Kept>>,
+    /// Where it is kept for the next start, too.
+    folder: Option<PathBuf>,
+}
+
+/// Where a document is, and who may read it: what was read with one token is not for whoever has another.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Origin {
+    url: String,
+    token_file: Option<PathBuf>,
+}
+
+impl Origin {
+    fn of(document: &DocumentConfig) -> Self {
+        Self { url: document.url.clone(), token_file: document.token_file.clone() }
+    }
+}
+
+/// What was read of a document.
+#[derive(Clone, Serialize, Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    origin: Origin,
+    read_at: Timestamp,
+    datum: Datum,
+}
+
+/// What policies have of a document.
+pub(super) struct DocumentRead {
+    pub(super) datum: Datum,
+    pub(super) read_at: Timestamp,
+    /// Why the document could not be read this time.
+    pub(super) problem: Option<String>,
+}
+
+impl Documents {
+    /// Keeps documents in this folder, which must be private to the service.
+    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+        Self { kept: Mutex::default(), folder }
+    }
+
+    /// Reads the document. If that fails, what was read before is used.
+    pub(super) async fn read(&self, document: &DocumentConfig) -> Result<DocumentRead, String> {
+        match fetch(document).await {
+            Ok(datum) => {
+                let read_at = Timestamp::now();
+                self.keep(Kept { origin: Origin::of(document), read_at, datum: datum.clone() }).await;
+                Ok(DocumentRead { datum, read_at, problem: None })
+            }
+            Err(problem) => match self.kept(&Origin::of(document)) {
+                Some(Kept { datum, read_at, .. }) => {
+                    Ok(DocumentRead { datum, read_at, problem: Some(problem) })
+                }
+                None => Err(problem),
+            },
+        }
+    }
+
+    async fn keep(&self, kept: Kept) {
+        let before = {
+            let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(kept.origin.clone(), kept.clone())
+        };
+        let is_new = before.is_none_or(|before| before.datum.version != kept.datum.version);
+        let Some(file) = self.file(&kept.origin).filter(|_| is_new) else { return };
+        let (path, write) = (file.display().to_string(), move || {
+            file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            whole_file::write(&file, &serde_json::to_vec(&kept)?)
+        });
+        let written = tokio::task::spawn_blocking(write).await.map_err(std::io::Error::other);
+        if let Err(error) = written.flatten() {
+            tracing::warn!(path, %error, "a document cannot be kept for the next start");
+        }
+    }
+
+    fn kept(&self, origin: &Origin) -> Option<Kept> {
+        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(origin).cloned();
+        known.or_else(|| {
+            let kept: Kept = serde_json::from_slice(&std::fs::read(self.file(origin)?).ok()?).ok()?;
+            (kept.origin == *origin).then_some(kept)
+        })
+    }
+
+    fn file(&self, origin: &Origin) -> Option<PathBuf> {
+        let name = Digest::of(&serde_json::to_vec(origin).ok()?).hex();
+        Some(self.folder.as_ref()?.join(format!("{name}.json")))
+    }
+}
+
+async fn fetch(document: &DocumentConfig) -> Result<Datum, String> {
+    let DocumentConfig { url, every: _, token_file } = document;
+    let token = match token_file {
+        Some(file) => Some(read_token(file).await.map_err(|error| format!("{}: {error}", file.display()))?),
+        None => None,
+    };
+    let request =
+        DocumentRequest { url, token: token.as_ref(), accept: ACCEPT, limit: LARGEST, within: WITHIN };
+    let read = request.read().await.map_err(|error| error.to_string())?;
+    let path = Path::new(url.split('?').next().unwrap_or_default());
+    let is_csv = path.extension().is_some_and(|extension| extension == "csv")
+        || read.media_type.starts_with("text/csv");
+    let parse = move || if is_csv { Datum::from_csv(&read.text) } else { Datum::from_yaml(&read.text) };
+    tokio::task::spawn_blocking(parse).await.map_err(|panic| panic.to_string())?
+}
+
+/// The token in the file. It is read anew each time, because it may be replaced while the service runs.
+async fn read_token(file: &Path) -> Result<SecretString, String> {
+    let metadata = tokio::fs::metadata(file).await.map_err(|error| error.to_string())?;
+    if let Some(mode) = exposed_mode(&metadata) {
+        return Err(format!("others may read it (mode {mode:o}); make it private with `chmod 600`"));
+    }
+    let path = file.to_owned();
+    let read = tokio::task::spawn_blocking(move || confined_file::read_text(&path, LONGEST_TOKEN));
+    let text = read.await.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("it must hold one token".to_owned());
+    }
+    Ok(SecretString::new(token))
+}

@@ -1,0 +1,123 @@
+//! Sends spans to the collector, from a thread of its own.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry_otlp::{Protocol, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider, SpanData, SpanExporter,
+};
+use tokio::runtime::Handle;
+use wasmspawner_core::config::OtlpConfig;
+
+use super::bounded::{Bounded, Waiting};
+use super::collector::Collector;
+use super::error::OtlpError;
+use super::sampler::Sampler;
+use crate::metrics::Metrics;
+
+/// How many spans may wait to be sent; further ones are dropped. A span has about a kilobyte.
+const MOST_WAITING: usize = 4096;
+/// How many spans are sent at once, and the longest time until some are sent.
+const BATCH: usize = 512;
+const PAUSE: Duration = Duration::from_secs(2);
+/// How many attributes a span may have.
+const ATTRIBUTES: u32 = 16;
+/// How long the end of the service waits for the last spans to be sent.
+const LAST_SPANS: Duration = Duration::from_secs(2);
+
+/// Records traces and sends them to the collector. The service never waits for that: spans are queued, and dropped when
+/// the queue is full.
+pub struct Traces(SdkTracerProvider);
+
+impl Traces {
+    /// Starts the thread that sends. Its requests run on `runtime`.
+    pub fn start(config: &OtlpConfig, runtime: Handle, metrics: Metrics) -> Result<Self, OtlpError> {
+        let exporter = opentelemetry_otlp::SpanExporter::builder()
+            .with_http()
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(config.endpoint.join("/v1/traces"))
+            .with_timeout(config.timeout.unsigned_abs())
+            .with_http_client(Collector::new(config, runtime)?)
+            .build()?;
+        let queue = BatchConfigBuilder::default()
+            .with_max_queue_size(MOST_WAITING)
+            .with_max_export_batch_size(BATCH)
+            .with_scheduled_delay(PAUSE)
+            .build();
+        let waiting = Waiting::default();
+        let counted = Counted {
+            exporter,
+            metrics: metrics.clone(),
+            waiting: waiting.clone(),
+            fails: AtomicBool::new(false),
+        };
+        let processor = BatchSpanProcessor::builder(counted).with_batch_config(queue).build();
+        let processor = Bounded::new(processor, MOST_WAITING, waiting, metrics);
+        let resource = Resource::builder_empty()
+            .with_service_name("wasmspawner")
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+        Ok(Self(
+            SdkTracerProvider::builder()
+                .with_span_processor(processor)
+                .with_sampler(Sampler::new(config.sample_ratio))
+                .with_max_attributes_per_span(ATTRIBUTES)
+                .with_resource(resource.build())
+                .build(),
+        ))
+    }
+
+    pub(super) fn provider(&self) -> &SdkTracerProvider {
+        &self.0
+    }
+
+    /// Sends the spans that are queued, for at most two seconds. It blocks the thread.
+    pub fn finish(&self) {
+        // What cannot be sent now is lost, like all that is not sent.
+        let _ = self.0.shutdown_with_timeout(LAST_SPANS);
+    }
+}
+
+impl fmt::Debug for Traces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Traces")
+    }
+}
+
+/// Counts the spans that were sent or lost, and logs when the collector stops or begins to accept them.
+#[derive(Debug)]
+struct Counted<E> {
+    exporter: E,
+    metrics: Metrics,
+    waiting: Waiting,
+    fails: AtomicBool,
+}
+
+impl<E: SpanExporter> SpanExporter for Counted<E> {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let count = batch.len();
+        let result = self.exporter.export(batch).await;
+        self.waiting.leave(count);
+        self.metrics.spans_exported(count, result.is_ok());
+        match (&result, self.fails.swap(result.is_err(), Ordering::Relaxed)) {
+            (Err(error), false) => {
+                tracing::warn!(%error, "the collector of telemetry.otlp does not accept traces; they are dropped");
+            }
+            (Ok(()), true) => tracing::info!("the collector of telemetry.otlp accepts traces again"),
+            _ => {}
+        }
+        result
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
