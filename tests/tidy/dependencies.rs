@@ -1,5 +1,7 @@
 //! The allowed dependencies of each package.
 
+use std::collections::BTreeSet;
+
 use super::assert_rule;
 use super::tree::{read, texts};
 
@@ -43,6 +45,26 @@ fn versions_are_stated_once() {
         }
     }
     assert_rule("State these versions in the workspace's Cargo.toml instead:", &offences);
+}
+
+#[test]
+fn crates_of_the_host_use_what_the_readme_says() {
+    let readme = read("README.md");
+    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `host/"));
+    let mut offences = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let Some((name, "")) = cells[0].split_once('`') else { continue };
+        let said = cells[2].split('`').skip(1).step_by(2).map(str::to_owned);
+        let said: BTreeSet<String> = said.collect();
+        let ours = ours(&dependencies(&read(&format!("host/{name}/Cargo.toml"))));
+        let used = ours.iter().filter_map(|ours| ours.strip_prefix("wasmspawner-")).map(str::to_owned);
+        let used: BTreeSet<String> = used.collect();
+        if said != used {
+            offences.push(format!("host/{name}: the README says {said:?}, and Cargo.toml {used:?}"));
+        }
+    }
+    assert_rule("The README's map of crates differs from what they depend on:", &offences);
 }
 
 fn ours(dependencies: &[String]) -> Vec<String> {

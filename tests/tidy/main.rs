@@ -5,7 +5,6 @@
 mod cycles;
 mod dependencies;
 mod files;
-mod modules;
 mod security;
 mod tests;
 mod tree;

@@ -1,0 +1,321 @@
+//! A cache of answers about tokens. At most one look-up per token runs at a time.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use moka::future::Cache;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
+use wasmspawner_core::identity::Group;
+use wasmspawner_core::token::TokenDigest;
+
+use super::AuthError;
+use crate::connections::Block;
+use wasmspawner_tasks::per_key::PerKey;
+
+/// What is remembered about a token.
+pub(super) trait Weighed {
+    /// The size of its texts in bytes.
+    fn bytes(&self) -> usize;
+}
+
+/// The size of what is remembered of a user, in bytes: the groups, and the name and the mail address that people see.
+pub(super) fn bytes_of_user<'a>(
+    groups: impl IntoIterator<Item = &'a Group>,
+    texts: [&Option<String>; 2],
+) -> usize {
+    let groups: usize = groups.into_iter().map(|group| group.name.len() + 32).sum();
+    groups + texts.into_iter().flatten().map(String::len).sum::<usize>()
+}
+
+/// Answers by token. A request about a token that is being looked up waits for that look-up. When the provider does not
+/// answer, its last good answer about a token is used for a while.
+pub(super) struct Lookups<V> {
+    provider: &'static str,
+    cached_for: Duration,
+    answers: Cache<TokenDigest, Answer<V>>,
+    slots: Semaphore,
+    slots_of_address: PerKey<Block>,
+}
+
+#[derive(Clone)]
+struct Answer<V> {
+    /// When the provider gave it.
+    given_at: Instant,
+    /// Until when nobody asks again.
+    fresh_until: Instant,
+    result: Result<V, AuthError>,
+}
+
+/// How long a refusal is remembered. It is short, because the token may become valid.
+const REFUSED_FOR: Duration = Duration::from_secs(5);
+/// After a provider did not answer, how long it is not asked about the same token.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How old an answer may be that stands in for a provider that does not answer. A token that was revoked in the
+/// meantime is accepted for that long.
+const LAST_GOOD_FOR: Duration = Duration::from_mins(5);
+/// How much is remembered, in bytes: about 40,000 answers. Who is asked may say much about each token.
+const MEMORY: u64 = 64 << 20;
+/// What an answer takes beside its texts, in bytes.
+const ENTRY: usize = 1 << 10;
+/// The most look-ups at any one time, and how long a request waits for its turn.
+const MOST_AT_ONCE: usize = 64;
+const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
+/// The most look-ups for one address at any one time. The Hub has one address, and answers one question after the other.
+const PER_ADDRESS: NonZeroU32 = NonZeroU32::new(8).expect("it is not zero");
+
+impl<V: Weighed + Clone + Send + Sync + 'static> Lookups<V> {
+    /// Answers of `provider` are kept for the duration `cached_for`.
+    pub(super) fn new(provider: &'static str, cached_for: Duration) -> Self {
+        let answers = Cache::builder()
+            .max_capacity(MEMORY)
+            .weigher(|_, answer: &Answer<V>| {
+                let texts = answer.result.as_ref().map_or(0, Weighed::bytes);
+                u32::try_from(ENTRY + texts).unwrap_or(u32::MAX)
+            })
+            .time_to_live(cached_for + LAST_GOOD_FOR)
+            .build();
+        Self {
+            provider,
+            cached_for,
+            answers,
+            slots: Semaphore::new(MOST_AT_ONCE),
+            slots_of_address: PerKey::new(PER_ADDRESS),
+        }
+    }
+
+    /// The answer about `token`: the cached one, that of a look-up under way, or the result of `ask`. `from` is the address
+    /// of who has sent the token, unless many people have it.
+    pub(super) async fn get<A>(&self, token: TokenDigest, from: Option<Block>, ask: A) -> Result<V, AuthError>
+    where
+        A: Future<Output = Result<V, AuthError>> + Send,
+    {
+        let last = self.answers.get(&token).await;
+        if let Some(last) = last.as_ref().filter(|last| last.is_fresh()) {
+            return last.result.clone();
+        }
+        let look_up = async { self.next(last, self.in_turn(from, ask).await) };
+        let entry = self.answers.entry(token).or_insert_with_if(look_up, |answer| !answer.is_fresh()).await;
+        entry.into_value().result
+    }
+
+    async fn in_turn<A>(&self, from: Option<Block>, ask: A) -> Result<V, AuthError>
+    where
+        A: Future<Output = Result<V, AuthError>>,
+    {
+        let turn = async {
+            let of_address = match &from {
+                Some(from) => self.slots_of_address.take(from).await,
+                None => None,
+            };
+            (of_address, self.slots.acquire().await)
+        };
+        match timeout(WAIT_FOR_TURN, turn).await {
+            Ok(_turn) => ask.await,
+            Err(_) => Err(AuthError::Unavailable(self.provider)),
+        }
+    }
+
+    /// What is remembered after a look-up.
+    fn next(&self, last: Option<Answer<V>>, result: Result<V, AuthError>) -> Answer<V> {
+        let now = Instant::now();
+        if matches!(result, Err(AuthError::Unavailable(_)))
+            && let Some(last) = last
+            && last.result.is_ok()
+            && now - last.given_at < self.cached_for + LAST_GOOD_FOR
+        {
+            return Answer { fresh_until: now + PAUSE, ..last };
+        }
+        let keep = match result {
+            Ok(_) => self.cached_for,
+            Err(AuthError::Unavailable(_)) => PAUSE,
+            Err(_) => REFUSED_FOR,
+        };
+        Answer { given_at: now, fresh_until: now + keep, result }
+    }
+}
+
+impl<V> Answer<V> {
+    fn is_fresh(&self) -> bool {
+        Instant::now() < self.fresh_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::FutureExt;
+    use futures::future::join_all;
+    use tokio::sync::Notify;
+    use tokio::time::advance;
+
+    use super::*;
+
+    const CACHED_FOR: Duration = Duration::from_mins(1);
+    const AWAY: AuthError = AuthError::Unavailable("the provider");
+
+    impl Weighed for usize {
+        fn bytes(&self) -> usize {
+            0
+        }
+    }
+
+    /// An answer of a megabyte.
+    #[derive(Clone)]
+    struct Long;
+
+    impl Weighed for Long {
+        fn bytes(&self) -> usize {
+            1 << 20
+        }
+    }
+
+    #[tokio::test]
+    async fn long_answers_take_the_places_of_others() {
+        let lookups = Lookups::new("the provider", CACHED_FOR);
+        for n in 0..500 {
+            lookups.get(TokenDigest::of(&n.to_string()), None, async { Ok(Long) }).await.ok();
+        }
+        lookups.answers.run_pending_tasks().await;
+        assert!(lookups.answers.entry_count() <= MEMORY >> 20, "{}", lookups.answers.entry_count());
+    }
+
+    fn lookups() -> Lookups<usize> {
+        Lookups::new("the provider", CACHED_FOR)
+    }
+
+    async fn get(
+        lookups: &Lookups<usize>,
+        token: &str,
+        answer: Result<usize, AuthError>,
+    ) -> Result<usize, AuthError> {
+        lookups.get(TokenDigest::of(token), None, async { answer }).await
+    }
+
+    #[tokio::test]
+    async fn parallel_lookups_of_one_token_ask_once() {
+        let (lookups, asked) = (lookups(), AtomicUsize::new(0));
+        let ask = || async {
+            let count = asked.fetch_add(1, Ordering::SeqCst) + 1;
+            tokio::task::yield_now().await;
+            Ok(count)
+        };
+        let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), None, ask()))).await;
+        assert!(answers.iter().all(|answer| *answer == Ok(1)));
+    }
+
+    /// Columns: the first answer, how much later it is asked again, the second answer, and what the second caller gets.
+    #[tokio::test(start_paused = true)]
+    async fn answers_are_remembered_for_a_limited_time() {
+        let refused = || Err(AuthError::UnknownToken);
+        let long = CACHED_FOR + LAST_GOOD_FOR;
+        let before = |time: Duration| time.saturating_sub(Duration::from_millis(1));
+        for (first, later, second, expected) in [
+            (Ok(1), before(CACHED_FOR), Ok(2), Ok(1)),
+            (Ok(1), CACHED_FOR, Ok(2), Ok(2)),
+            (Ok(1), CACHED_FOR, refused(), refused()),
+            (refused(), before(REFUSED_FOR), Ok(2), refused()),
+            (refused(), REFUSED_FOR, Ok(2), Ok(2)),
+            (Err(AWAY), before(PAUSE), Ok(2), Err(AWAY)),
+            (Err(AWAY), PAUSE, Ok(2), Ok(2)),
+            // The provider is away: its last good answer holds for some minutes, a refusal does not.
+            (Ok(1), CACHED_FOR, Err(AWAY), Ok(1)),
+            (Ok(1), before(long), Err(AWAY), Ok(1)),
+            (Ok(1), long, Err(AWAY), Err(AWAY)),
+            (refused(), REFUSED_FOR, Err(AWAY), Err(AWAY)),
+        ] {
+            let lookups = lookups();
+            assert_eq!(get(&lookups, "a", first.clone()).await, first);
+            advance(later).await;
+            assert_eq!(
+                get(&lookups, "a", second.clone()).await,
+                expected,
+                "{first:?}, {later:?}, {second:?}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_last_good_answer_ends_although_it_is_used_all_the_time() {
+        let lookups = lookups();
+        let began = Instant::now();
+        get(&lookups, "a", Ok(1)).await.unwrap();
+        while get(&lookups, "a", Err(AWAY)).await.is_ok() {
+            advance(PAUSE).await;
+        }
+        assert_eq!(began.elapsed(), CACHED_FOR + LAST_GOOD_FOR);
+    }
+
+    #[tokio::test]
+    async fn lookups_of_different_tokens_do_not_wait_for_each_other() {
+        let (lookups, never) = (lookups(), Notify::new());
+        let stuck = lookups.get(TokenDigest::of("stuck"), None, async {
+            never.notified().await;
+            Ok(0)
+        });
+        tokio::select! {
+            _ = stuck => unreachable!(),
+            answer = get(&lookups, "quick", Ok(7)) => assert_eq!(answer, Ok(7)),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_lookup_leaves_nothing_behind() {
+        let (lookups, never) = (lookups(), Notify::new());
+        for n in 0..MOST_AT_ONCE * 2 {
+            let leaves = lookups.get(TokenDigest::of(&n.to_string()), None, async {
+                never.notified().await;
+                Ok(0)
+            });
+            assert!(leaves.now_or_never().is_none(), "it is asked, and does not wait for the answer");
+        }
+        lookups.answers.run_pending_tasks().await;
+        assert_eq!((lookups.answers.entry_count(), lookups.slots.available_permits()), (0, MOST_AT_ONCE));
+        assert_eq!(get(&lookups, "0", Ok(2)).await, Ok(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_unknown_tokens_waits_for_its_turn_and_is_then_refused() {
+        let (lookups, never, asked) = (lookups(), Notify::new(), AtomicUsize::new(0));
+        let flood = (0..MOST_AT_ONCE + 10).map(|n| {
+            let (never, asked) = (&never, &asked);
+            let ask = async move {
+                asked.fetch_add(1, Ordering::SeqCst);
+                never.notified().await;
+                Ok(0)
+            };
+            timeout(WAIT_FOR_TURN * 2, lookups.get(TokenDigest::of(&n.to_string()), None, ask))
+        });
+        let answers = join_all(flood).await;
+        assert_eq!(asked.load(Ordering::SeqCst), MOST_AT_ONCE);
+        assert_eq!(
+            answers.iter().filter(|answer| matches!(answer, Ok(Err(error)) if *error == AWAY)).count(),
+            10
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_address_has_some_of_the_turns_and_others_have_theirs() {
+        let (lookups, never, asked) = (lookups(), Notify::new(), AtomicUsize::new(0));
+        let address = |last: u8| Some(Block::from(std::net::IpAddr::from([192, 0, 2, last])));
+        let flood = join_all((0..MOST_AT_ONCE).map(|n| {
+            let (never, asked) = (&never, &asked);
+            let ask = async move {
+                asked.fetch_add(1, Ordering::SeqCst);
+                never.notified().await;
+                Ok(0)
+            };
+            lookups.get(TokenDigest::of(&n.to_string()), address(1), ask)
+        }));
+        let other = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            lookups.get(TokenDigest::of("other"), address(2), async { Ok(7) }).await
+        };
+        tokio::select! {
+            _ = flood => unreachable!("the look-ups of the flood never end"),
+            answer = other => assert_eq!(answer, Ok(7)),
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 8);
+    }
+}

@@ -1,0 +1,157 @@
+//! Reading the configuration again while the service runs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::config::{Config, ConfigChanges, ConfigFile};
+
+use super::auth::{AuthSetupError, Authenticator};
+use wasmspawner_spawner::Labs;
+use wasmspawner_tasks::uninterrupted::uninterrupted;
+use wasmspawner_telemetry::Reload;
+
+/// How often the files are looked at.
+const REREAD: Duration = Duration::from_secs(2);
+
+/// Where the configuration comes from.
+#[derive(Clone)]
+pub struct ConfigSource {
+    /// The file, if there is one.
+    pub path: Option<PathBuf>,
+    /// Reads the file and applies the command line to it.
+    pub read: Arc<dyn Fn() -> Result<ConfigFile, String> + Send + Sync>,
+}
+
+/// Reads the configuration again, and replaces the one in use if the new one is good in every part. Clones share it.
+#[derive(Clone)]
+pub struct ConfigReload {
+    source: ConfigSource,
+    labs: Labs,
+    authenticator: Authenticator,
+    /// The configuration in use. Locked during a reload, so that two do not mix.
+    running: Arc<Mutex<ConfigFile>>,
+}
+
+/// Why a configuration is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The file cannot be read, or has a wrong value.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A method of authentication cannot be set up.
+    #[error(transparent)]
+    Auth(#[from] AuthSetupError),
+    /// A policy cannot be loaded.
+    #[error("{0}")]
+    Policy(String),
+}
+
+impl ConfigSource {
+    /// Reads and checks the configuration. The error lists every problem with its key.
+    pub fn load(&self) -> Result<(ConfigFile, Config), String> {
+        let file = (self.read)()?;
+        let config = self.check(file.clone())?;
+        Ok((file, config))
+    }
+
+    /// The file's name, or `--local`; the prefix of error messages.
+    pub fn origin(&self) -> String {
+        self.path.as_ref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string())
+    }
+
+    fn check(&self, file: ConfigFile) -> Result<Config, String> {
+        file.validate().map_err(|problems| {
+            let origin = self.origin();
+            let lines: Vec<String> = problems.iter().map(|problem| format!("{origin}: {problem}")).collect();
+            lines.join("\n")
+        })
+    }
+
+    async fn contents(&self) -> Option<Vec<u8>> {
+        tokio::fs::read(self.path.as_ref()?).await.ok()
+    }
+}
+
+impl ConfigReload {
+    /// For a service that runs with this configuration.
+    pub fn new(source: ConfigSource, running: ConfigFile, labs: Labs, authenticator: Authenticator) -> Self {
+        Self { source, labs, authenticator, running: Arc::new(Mutex::new(running)) }
+    }
+
+    /// Reads the configuration again, and loads the policies again. If any part cannot be used, nothing changes. What has begun
+    /// is done as a whole, whether somebody waits for it or not.
+    pub async fn reload(&self) -> Result<ConfigChanges, ReloadError> {
+        let this = self.clone();
+        uninterrupted(async move {
+            // Boxed, because a configuration is large.
+            let changes = Box::pin(this.replace()).await;
+            this.labs.context().metrics.reloaded(Reload::of(&changes));
+            changes
+        })
+        .await
+    }
+
+    async fn replace(&self) -> Result<ConfigChanges, ReloadError> {
+        let mut running = self.running.lock().await;
+        let (updated, config, changes) = self.read(&running).await?;
+        let methods = self.authenticator.prepare(config.auth.clone()).await?;
+        self.labs.reload(config).await.map_err(|error| ReloadError::Policy(error.to_string()))?;
+        self.authenticator.replace(methods);
+        *running = updated;
+        tracing::info!(
+            applied = changes.applied.join(", "),
+            need_restart = changes.need_restart.join(", "),
+            "the configuration and the policies are reloaded"
+        );
+        Ok(changes)
+    }
+
+    async fn read(&self, running: &ConfigFile) -> Result<(ConfigFile, Config, ConfigChanges), ReloadError> {
+        let (source, running) = (self.source.clone(), running.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let (new, _) = source.load()?;
+            let updated = running.updated_to(&new);
+            let config = source.check(updated.clone())?;
+            Ok((updated, config, running.changes_to(&new)))
+        });
+        read.await.unwrap_or_else(|panic| Err(panic.to_string())).map_err(ReloadError::Unreadable)
+    }
+
+    /// Reloads when the file has changed, or one that policies are loaded from, until `shutdown`. A file that cannot be used
+    /// leaves everything as it is.
+    pub async fn follow(&self, shutdown: CancellationToken) {
+        let mut known = self.source.contents().await;
+        // It may have changed while the service started.
+        if Box::pin(self.has_changed()).await {
+            shutdown.run_until_cancelled(self.reload_and_log()).await;
+        }
+        let mut again = tokio::time::interval(REREAD);
+        while shutdown.run_until_cancelled(again.tick()).await.is_some() {
+            let contents = self.source.contents().await;
+            // An editor may remove the file for a moment.
+            let changed = contents.is_some() && contents != known;
+            if changed {
+                known = contents;
+            }
+            if self.labs.context().policies.files_have_changed().await || changed {
+                shutdown.run_until_cancelled(self.reload_and_log()).await;
+            }
+        }
+    }
+
+    /// True if the file has another configuration than the one in use.
+    async fn has_changed(&self) -> bool {
+        let running = self.running.lock().await;
+        self.read(&running).await.is_ok_and(|(_, _, changes)| !changes.is_empty())
+    }
+
+    /// Reloads where nobody waits for the answer.
+    pub async fn reload_and_log(&self) {
+        if let Err(error) = self.reload().await {
+            tracing::error!(%error, "the configuration is not reloaded; the old one stays");
+        }
+    }
+}

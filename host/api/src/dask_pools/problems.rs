@@ -1,0 +1,39 @@
+//! What is refused about Dask pools, as HTTP answers.
+
+use http::StatusCode;
+use wasmspawner_core::lifecycle::Refusal;
+
+use crate::problem::Problem;
+use wasmspawner_spawner::SpawnError;
+
+/// Where the pool's name is in the request.
+const PATH: &[&str] = &["path", "pool"];
+
+/// 404: no pool, or no record of one.
+pub(super) fn unknown_pool() -> Problem {
+    Problem::at(StatusCode::NOT_FOUND, PATH, "unknown_pool", "the lab has no Dask pool of this name")
+}
+
+/// 412: a pool of this name, and not the one that is meant.
+pub(super) fn another_pool() -> Problem {
+    let msg = "the Dask pool of this name has another certificate than the one that is meant";
+    Problem::at(StatusCode::PRECONDITION_FAILED, &["header", "if-match"], "another_pool", msg)
+}
+
+/// An error of a start, a stop or a change. What the state of the pool forbids is said about the pool; the rest is as for
+/// labs.
+pub(super) fn of_spawn(error: SpawnError) -> Problem {
+    let conflict = |kind, msg| Problem::at(StatusCode::CONFLICT, PATH, kind, msg);
+    match error {
+        SpawnError::Refused(Refusal::LabExists | Refusal::SpawnInProgress) => conflict(
+            "pool_exists",
+            "there is a Dask pool of this name already; use it, stop it first, or choose another name",
+        ),
+        SpawnError::Refused(Refusal::StopInProgress) => conflict(
+            "stop_in_progress",
+            "the Dask pool of this name is being stopped; try again when that is done",
+        ),
+        SpawnError::Refused(Refusal::NoLab) => unknown_pool(),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,65 @@
+//! Sends the events of an operation as a stream of bytes.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use futures::stream::unfold;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::frame;
+use crate::fair_use::UserSlot;
+use wasmspawner_spawner::EventReader;
+use wasmspawner_telemetry::SseReader;
+
+/// The first bytes of every stream: the number of milliseconds after which a client reconnects when the connection
+/// breaks.
+const GREETING: &str = "retry: 1000\n\n";
+/// A comment that is sent every 15 s without an event, so that no proxy closes the connection as idle.
+const KEEP_ALIVE: &str = ": still there\n\n";
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+struct StreamState {
+    reader: EventReader,
+    shutdown: CancellationToken,
+    /// Sent together with the first events.
+    greeting: Option<&'static str>,
+    /// Counts this reader in the metrics, and among the user's, while the stream exists.
+    _counted: (SseReader, Option<UserSlot>),
+}
+
+/// The bytes of a stream, until the operation is over or the service stops. Entries are read from the log only when the
+/// connection has room for them: a slow reader costs a position in the log and no other memory.
+pub(crate) fn follow(
+    reader: EventReader,
+    counted: (SseReader, Option<UserSlot>),
+    shutdown: CancellationToken,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    let state = StreamState { reader, shutdown, greeting: Some(GREETING), _counted: counted };
+    unfold(state, |mut state| async {
+        let bytes = state.next().await?;
+        Some((Ok(bytes), state))
+    })
+}
+
+impl StreamState {
+    async fn next(&mut self) -> Option<Bytes> {
+        // The greeting is sent without waiting for an event, so that the client knows at once that it is connected.
+        let wait = if self.greeting.is_some() { Duration::ZERO } else { KEEP_ALIVE_EVERY };
+        let entries = timeout(wait, self.shutdown.run_until_cancelled(self.reader.next())).await;
+        let greeting = self.greeting.take();
+        match entries {
+            Ok(Some(Some(entries))) => {
+                let mut frames = greeting.unwrap_or_default().to_owned();
+                for entry in &entries {
+                    frame::write(&mut frames, self.reader.job_id(), entry);
+                }
+                Some(frames.into())
+            }
+            Ok(_) => greeting.map(Bytes::from),
+            Err(_) => Some(Bytes::from_static(greeting.unwrap_or(KEEP_ALIVE).as_bytes())),
+        }
+    }
+}

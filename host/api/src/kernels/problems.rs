@@ -1,0 +1,42 @@
+//! What is refused about kernels, as HTTP answers.
+
+use http::StatusCode;
+use wasmspawner_core::lifecycle::Refusal;
+
+use crate::problem::Problem;
+use wasmspawner_spawner::{LauncherAway, SpawnError};
+
+/// Where the kernel's id is in the request.
+const PATH: &[&str] = &["path", "kernel"];
+
+/// 404: no kernel, or no record of one.
+pub(super) fn unknown_kernel() -> Problem {
+    Problem::at(StatusCode::NOT_FOUND, PATH, "unknown_kernel", "the lab has no kernel of this id")
+}
+
+/// An error of a start or a stop. What the state of the kernel forbids is said about the kernel; the rest is as for labs.
+pub(super) fn of_spawn(error: SpawnError) -> Problem {
+    let conflict = |kind, msg| Problem::at(StatusCode::CONFLICT, PATH, kind, msg);
+    match error {
+        SpawnError::Refused(Refusal::LabExists | Refusal::SpawnInProgress) => conflict(
+            "kernel_exists",
+            "there is a kernel of this id already; end it first, or choose another id",
+        ),
+        SpawnError::Refused(Refusal::StopInProgress) => {
+            conflict("stop_in_progress", "the kernel of this id is being ended; try again when that is done")
+        }
+        SpawnError::Refused(Refusal::NoLab) => unknown_kernel(),
+        other => other.into(),
+    }
+}
+
+impl From<LauncherAway> for Problem {
+    fn from(error: LauncherAway) -> Self {
+        let kind = match error {
+            LauncherAway::NotConnected => "no_launcher",
+            LauncherAway::NotRunning => "not_running",
+            LauncherAway::Busy => "busy",
+        };
+        Self::at(StatusCode::CONFLICT, PATH, kind, error.to_string())
+    }
+}

@@ -1,0 +1,73 @@
+//! `/healthz`, `/readyz` and `/metrics`, on a listener of their own.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use wasmspawner_core::lifecycle::LabStatus;
+
+use wasmspawner_spawner::Labs;
+use wasmspawner_telemetry::Metrics;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The router for the listener of probes and metrics.
+pub fn probes(labs: Labs, metrics: Metrics) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "alive\n" }))
+        .route("/readyz", get(ready).with_state(labs.clone()))
+        .route("/metrics", get(numbers).with_state((labs, metrics)))
+}
+
+async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
+    if labs.is_ready() {
+        (StatusCode::OK, "ready\n")
+    } else {
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not ready: the policies or the first list of labs are not loaded yet\n",
+        )
+    }
+}
+
+async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
+    let context = labs.context();
+    let statuses = labs.list();
+    for status in LabStatus::ALL {
+        metrics.set_labs(status, statuses.iter().filter(|(_, of_lab)| *of_lab == status).count());
+    }
+    for (kind, status, count) in labs.count_children() {
+        metrics.set_children(kind, status, count);
+    }
+    labs.measure_environments();
+    let (wanted, ready) = labs.count_workers();
+    metrics.set_workers(wanted, ready);
+    metrics.set_history(context.history.len());
+    for (kind, silence) in context.clusters.own().store.silence() {
+        metrics.set_watch_silence(kind, silence);
+    }
+    metrics.set_state(labs.is_ready(), context.clusters.own().health().is_away());
+    let most = context.config.current().limits.concurrent_spawns;
+    metrics.set_spawns_in_progress(most.saturating_sub(context.spawn_slots.available_permits()), most);
+    metrics.set_load(Handle::current().metrics().num_alive_tasks(), event_loop_delay().await);
+    match metrics.encode() {
+        Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the metrics cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// How long a new task waits until a thread is free to run it. It grows when something blocks the threads.
+async fn event_loop_delay() -> Duration {
+    let asked = Instant::now();
+    tokio::spawn(async move { asked.elapsed() }).await.unwrap_or_default()
+}

@@ -1,0 +1,36 @@
+//! The state of the handlers. Each handler takes the part that it needs.
+
+use axum::extract::FromRef;
+use tokio_util::sync::CancellationToken;
+
+use super::auth::Authenticator;
+use super::config_reload::ConfigReload;
+use super::fair_use::FairUse;
+use super::openapi::Description;
+use super::prefix::Prefix;
+use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::prepull::LivePrepulls;
+use wasmspawner_telemetry::Metrics;
+
+/// Everything that the handlers need.
+#[derive(Clone, FromRef)]
+pub struct Api {
+    /// The labs of this service.
+    pub labs: Labs,
+    /// Finds out who sent a request.
+    pub authenticator: Authenticator,
+    /// Reads the configuration again.
+    pub config: ConfigReload,
+    /// What nodes pull in advance.
+    pub prepulls: LivePrepulls,
+    /// Limits what one user may do at once.
+    pub fair_use: FairUse,
+    /// Counts requests and readers of event streams.
+    pub metrics: Metrics,
+    /// The path below which the API is served.
+    pub prefix: Prefix,
+    /// The OpenAPI document.
+    pub description: Description,
+    /// Cancelled when the service stops. Event streams end then, and their readers reconnect to the next instance.
+    pub shutdown: CancellationToken,
+}

@@ -1,0 +1,301 @@
+//! The bodies of requests about Dask pools. They are parsed by hand, so that the answer names the place of every mistake.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::AdditionalProperties;
+use utoipa::openapi::{Object, ObjectBuilder, OneOfBuilder, Schema, Type};
+use wasmspawner_core::dask::{MOST_WORKERS, Pool, WorkerRange};
+use wasmspawner_core::names::EnvName;
+use wasmspawner_core::policy::Options;
+use wasmspawner_core::secret::SecretString;
+
+use super::kernel::parse_json;
+use super::kernel_body::Texts;
+use super::spawn::{
+    ENV_LIMIT, OPTIONS_LIMIT, empty, environment, kind, object, parse_env, parse_options, submission,
+};
+use crate::problem::{Detail, Problem};
+
+/// Most characters of a certificate or its key.
+const LONGEST_PEM: usize = 16 << 10;
+/// The longest idle time-out: a year, in seconds.
+const LONGEST_IDLE: u32 = 366 * 24 * 60 * 60;
+
+/// The Dask pool to start.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DaskPoolBody {
+    /// How many workers: a number, or `minimum` and `maximum`, between which the pool's scheduler decides.
+    #[schema(schema_with = workers)]
+    workers: Json,
+    /// Options of the spawn form in which the pool differs from its lab, such as `size` or `image`.
+    #[schema(schema_with = submission, required = false)]
+    options: Options,
+    /// Environment variables of scheduler and workers, beside those that the site gives every lab.
+    #[schema(schema_with = environment, required = false)]
+    env: BTreeMap<String, String>,
+    /// After how many seconds without work the pool ends. Default: the site's, or never.
+    #[schema(required = false, minimum = 1, maximum = 31_622_400)]
+    idle_timeout: Option<u32>,
+    /// True if the pool goes on when its lab ends. It then needs an `idle_timeout`.
+    #[schema(required = false)]
+    outlive_lab: bool,
+    /// The certificate with which scheduler, workers and clients of this pool know each other. The client makes it; it is
+    /// its own authority.
+    #[schema(schema_with = certificate)]
+    tls: Map<String, Json>,
+}
+
+/// Another number of workers.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkersBody {
+    /// How many workers: a number, or `minimum` and `maximum`, between which the pool's scheduler decides.
+    #[schema(schema_with = workers)]
+    workers: Json,
+}
+
+/// The schema of `workers`.
+fn workers() -> Schema {
+    let number = || {
+        let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+        number.maximum(Some(MOST_WORKERS))
+    };
+    let range = ObjectBuilder::new()
+        .property("minimum", number().description(Some("Not above `maximum`")).build())
+        .property("maximum", number().build())
+        .required("maximum")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+        .examples([json!({"minimum": 0, "maximum": 8})]);
+    Schema::OneOf(OneOfBuilder::new().item(number().build()).item(range.build()).build())
+}
+
+/// The schema of `tls`.
+fn certificate() -> Object {
+    let pem = || ObjectBuilder::new().schema_type(Type::String).max_length(Some(LONGEST_PEM));
+    let pem = |what: &str| pem().pattern(Some(format!("^-----BEGIN [A-Z ]*{what}-----[^\\u0000]*$"))).build();
+    ObjectBuilder::new()
+        .property("certificate", pem("CERTIFICATE"))
+        .property("key", pem("PRIVATE KEY"))
+        .required("certificate")
+        .required("key")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+        .build()
+}
+
+/// A parsed body of a request to start a pool.
+#[derive(Debug)]
+pub(crate) struct ParsedPool {
+    pub(crate) options: Options,
+    pub(crate) env: BTreeMap<EnvName, String>,
+    pub(crate) pool: Pool,
+}
+
+/// Parses the body of a request to start a pool. A body that is not JSON is a 400; otherwise all mistakes are reported
+/// together, as a 422.
+pub(crate) fn parse_pool(body: &[u8]) -> Result<ParsedPool, Problem> {
+    let mut mistakes = Vec::new();
+    let mut fields = object(&["body"], parse_json(body)?, &mut mistakes);
+    let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut mistakes);
+    let (options, env, tls) = (part("options"), part("env"), part("tls"));
+    let options = OPTIONS_LIMIT.check("options", options, &mut mistakes);
+    let env = ENV_LIMIT.check("env", env, &mut mistakes);
+    let options = parse_options(&options, &mut mistakes);
+    let env = parse_env(env, &mut mistakes);
+    let workers = range(fields.remove("workers"), &mut mistakes);
+    let idle_timeout = seconds(fields.remove("idle_timeout"), &mut mistakes);
+    let outlives_lab = match fields.remove("outlive_lab") {
+        None => false,
+        Some(Json::Bool(outlives)) => outlives,
+        Some(other) => {
+            let msg = format!("must be true or false, not {}", kind(&other));
+            mistakes.push(Detail::new(["body", "outlive_lab"], "wrong_type", msg));
+            false
+        }
+    };
+    let (certificate, key) = pair(tls, &mut mistakes);
+    for key in fields.keys() {
+        let msg = "a pool has `workers`, `options`, `env`, `idle_timeout`, `outlive_lab` and `tls`, and nothing else";
+        mistakes.push(Detail::new(["body", key], "unknown_field", msg));
+    }
+    if mistakes.is_empty() {
+        let key = SecretString::new(key);
+        let pool = Pool { workers, idle_timeout, outlives_lab, certificate, key };
+        Ok(ParsedPool { options, env, pool })
+    } else {
+        Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+    }
+}
+
+/// Parses the body of a request for another number of workers.
+pub(crate) fn parse_workers(body: &[u8]) -> Result<WorkerRange, Problem> {
+    let mut mistakes = Vec::new();
+    let mut fields = object(&["body"], parse_json(body)?, &mut mistakes);
+    let workers = range(fields.remove("workers"), &mut mistakes);
+    for key in fields.keys() {
+        let msg = "the body has `workers`, and nothing else";
+        mistakes.push(Detail::new(["body", key], "unknown_field", msg));
+    }
+    if mistakes.is_empty() {
+        Ok(workers)
+    } else {
+        Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+    }
+}
+
+fn range(value: Option<Json>, mistakes: &mut Vec<Detail>) -> WorkerRange {
+    let none = WorkerRange::fixed(0);
+    let mut fields = match value {
+        None => {
+            let msg = "is missing; write a number, or an object with `minimum` and `maximum`";
+            mistakes.push(Detail::new(["body", "workers"], "missing", msg));
+            return none;
+        }
+        Some(Json::Object(fields)) => fields,
+        Some(value) => {
+            return number(&["body", "workers"], &value, mistakes).map_or(none, WorkerRange::fixed);
+        }
+    };
+    let mut part = |name, default: Option<u32>| match fields.remove(name) {
+        Some(value) => number(&["body", "workers", name], &value, mistakes),
+        None if default.is_none() => {
+            mistakes.push(Detail::new(["body", "workers", name], "missing", "is missing"));
+            None
+        }
+        None => default,
+    };
+    let (minimum, maximum) = (part("minimum", Some(0)), part("maximum", None));
+    for key in fields.keys() {
+        let msg = "workers have `minimum` and `maximum`, and nothing else";
+        mistakes.push(Detail::new(["body", "workers", key], "unknown_field", msg));
+    }
+    let (Some(minimum), Some(maximum)) = (minimum, maximum) else { return none };
+    if minimum > maximum {
+        let msg = format!("{minimum} is more than the maximum {maximum}");
+        mistakes.push(Detail::new(["body", "workers", "minimum"], "invalid_range", msg));
+    }
+    WorkerRange { minimum, maximum }
+}
+
+fn number(loc: &[&str], value: &Json, mistakes: &mut Vec<Detail>) -> Option<u32> {
+    let number = whole(value).filter(|number| *number <= MOST_WORKERS);
+    if number.is_none() {
+        let msg = format!("must be a whole number from 0 to {MOST_WORKERS}");
+        mistakes.push(Detail::new(loc.iter().copied(), "invalid_number", msg));
+    }
+    number
+}
+
+fn seconds(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Option<u32> {
+    let value = value.filter(|value| !value.is_null())?;
+    let seconds = whole(&value).filter(|seconds| (1..=LONGEST_IDLE).contains(seconds));
+    if seconds.is_none() {
+        let msg = format!("must be a whole number of seconds from 1 to {LONGEST_IDLE}");
+        mistakes.push(Detail::new(["body", "idle_timeout"], "invalid_number", msg));
+    }
+    seconds
+}
+
+/// A whole number. In JSON, 2.0 is the integer 2.
+fn whole(value: &Json) -> Option<u32> {
+    let number = value.as_f64()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the next line refuses what is changed by this"
+    )]
+    let whole = number as u32;
+    f64::from(whole).total_cmp(&number).is_eq().then_some(whole)
+}
+
+fn pair(mut fields: Map<String, Json>, mistakes: &mut Vec<Detail>) -> (String, String) {
+    let mut texts = Texts { at: vec!["body", "tls"], fields: &mut fields, longest: LONGEST_PEM, mistakes };
+    let (certificate, key) = (texts.required("certificate"), texts.required("key"));
+    for (name, text, what) in [("certificate", &certificate, "CERTIFICATE"), ("key", &key, "PRIVATE KEY")] {
+        let first = text.lines().next().unwrap_or_default();
+        let is_pem = first.starts_with("-----BEGIN ") && first.ends_with(&format!("{what}-----"));
+        if !text.is_empty() && !is_pem {
+            let msg = format!("is not PEM: it has to begin with `-----BEGIN {what}-----`");
+            texts.wrong(name, "invalid_pem", msg);
+        }
+    }
+    for key in fields.keys() {
+        let msg = "has `certificate` and `key`, and nothing else";
+        mistakes.push(Detail::new(["body", "tls", key], "unknown_field", msg));
+    }
+    (certificate, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n";
+    const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----\n";
+
+    fn parse(body: &Json) -> Result<ParsedPool, Problem> {
+        parse_pool(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_pool_is_its_workers_and_the_certificate_of_its_client() {
+        let body = json!({
+            "workers": {"maximum": 8}, "idle_timeout": 60.0, "outlive_lab": true, "env": {"A": "b"},
+            "options": {"size": "small"}, "tls": {"certificate": CERTIFICATE, "key": KEY},
+        });
+        let ParsedPool { options, env, pool } = parse(&body).unwrap();
+        assert_eq!((options.len(), env.len()), (1, 1));
+        assert_eq!(pool.workers, WorkerRange { minimum: 0, maximum: 8 });
+        assert_eq!((pool.idle_timeout, pool.outlives_lab, pool.key.expose()), (Some(60), true, KEY));
+    }
+
+    #[test]
+    fn every_mistake_is_answered_with_its_place() {
+        let body = json!({
+            "workers": {"minimum": 3, "maximum": 2, "most": 1}, "idle_timeout": 0, "outlive_lab": "yes",
+            "tls": {"certificate": "x", "key": 1, "ca": ""}, "image": "x",
+        });
+        let problem = format!("{:?}", parse(&body).unwrap_err());
+        for loc in [
+            r#"["body", "workers", "minimum"]"#,
+            r#"["body", "workers", "most"]"#,
+            r#"["body", "idle_timeout"]"#,
+            r#"["body", "outlive_lab"]"#,
+            r#"["body", "tls", "certificate"]"#,
+            r#"["body", "tls", "key"]"#,
+            r#"["body", "tls", "ca"]"#,
+            r#"["body", "image"]"#,
+        ] {
+            assert!(problem.contains(loc), "{loc}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_workers_is_whole() {
+        let parse = |workers: Json| parse_workers(json!({ "workers": workers }).to_string().as_bytes());
+        for (workers, expected) in [
+            (json!(0), Some(WorkerRange::fixed(0))),
+            (json!(4.0), Some(WorkerRange::fixed(4))),
+            (json!({"minimum": 1, "maximum": 1}), Some(WorkerRange::fixed(1))),
+            (json!(-1), None),
+            (json!(0.5), None),
+            (json!(10_001), None),
+            (json!("4"), None),
+            (json!(null), None),
+            (json!({"minimum": 1}), None),
+        ] {
+            assert_eq!(parse(workers.clone()).ok(), expected, "{workers}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_body_is_parsed_without_a_panic(body: Vec<u8>) {
+            let _ = (parse_pool(&body), parse_workers(&body));
+        }
+    }
+}

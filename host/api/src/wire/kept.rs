@@ -1,0 +1,53 @@
+//! The answer about an object that stays.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use wasmspawner_core::kept;
+
+/// An object that stays on purpose when labs end.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeptObject {
+    /// What it is.
+    kind: KeptKind,
+    /// The Secret with which its cluster is reached; null for the service's own cluster.
+    cluster: Option<String>,
+    /// Its namespace, or that of a target; null for a namespace.
+    namespace: Option<String>,
+    /// Its name.
+    name: String,
+    /// Whose it is: `USER` or `USER/SERVER` for each server that has used it, sorted. Empty if it is nobody's.
+    owners: Vec<String>,
+    /// True while a lab uses it.
+    in_use: bool,
+    /// Why it stays, for programs: `namespaces_stay`, `retained`, `until_server_is_deleted`, `released` or `ready`.
+    #[schema(value_type = String, example = "retained")]
+    reason: &'static str,
+    /// Why it stays, and what would delete it, for people.
+    message: String,
+}
+
+/// The kind of an object that stays.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) enum KeptKind {
+    Namespace,
+    PersistentVolumeClaim,
+    DeploymentTarget,
+}
+
+impl From<kept::KeptKind> for KeptKind {
+    fn from(kind: kept::KeptKind) -> Self {
+        match kind {
+            kept::KeptKind::Namespace => Self::Namespace,
+            kept::KeptKind::PersistentVolumeClaim => Self::PersistentVolumeClaim,
+            kept::KeptKind::DeploymentTarget => Self::DeploymentTarget,
+        }
+    }
+}
+
+impl From<kept::KeptObject> for KeptObject {
+    fn from(object: kept::KeptObject) -> Self {
+        let kept::KeptObject { kind, cluster, namespace, name, owners, in_use, reason } = object;
+        let message = reason.to_string();
+        Self { kind: kind.into(), cluster, namespace, name, owners, in_use, reason: reason.as_str(), message }
+    }
+}

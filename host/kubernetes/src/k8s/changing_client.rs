@@ -1,0 +1,41 @@
+//! A client whose connection can be replaced while it is used.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::Request;
+use kube::Client;
+use kube::client::Body;
+use tower::service_fn;
+
+/// The connection behind a [`Client`], which is replaced when credentials change. Clones share it.
+#[derive(Clone, Default)]
+pub struct ChangingClient {
+    current: Arc<RwLock<Option<Client>>>,
+}
+
+/// There is no connection yet.
+#[derive(Debug, thiserror::Error)]
+#[error("the credentials of the cluster could not be read yet")]
+struct NotConnected;
+
+impl ChangingClient {
+    /// The client. Until there is a connection, its requests fail as if the cluster did not answer.
+    pub fn client(&self) -> Client {
+        let current = Arc::clone(&self.current);
+        let service = service_fn(move |request: Request<Body>| {
+            let client = current.read().unwrap_or_else(PoisonError::into_inner).clone();
+            async move {
+                match client {
+                    Some(client) => client.send(request).await.map_err(tower::BoxError::from),
+                    None => Err(NotConnected.into()),
+                }
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    /// Uses another connection from now on. Requests under way end on the old one.
+    pub fn replace(&self, client: Client) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
+    }
+}

@@ -1,0 +1,154 @@
+//! Connects to a cluster.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use super::changing_client::ChangingClient;
+use super::counted::counted;
+use super::health::Health;
+use super::rate_limiter::rate_limited;
+use super::timed::timed;
+use wasmspawner_telemetry::Metrics;
+
+/// The clients of one cluster. Watches have a client of their own, because they hold connections for minutes and must
+/// not delay requests.
+#[derive(Clone)]
+pub struct Connection {
+    /// The client for requests.
+    pub requests: Client,
+    /// The client for watches.
+    pub watches: Client,
+    /// Whether the API answers, by the requests of both clients.
+    pub health: Health,
+    /// The URL of the API server. The one-machine cluster has none, and no accounts either.
+    pub api_url: ApiUrl,
+}
+
+/// The URL of an API server, as far as it is known. Clones share it.
+#[derive(Clone, Default)]
+pub struct ApiUrl(Arc<RwLock<Option<String>>>);
+
+impl ApiUrl {
+    /// The URL.
+    pub fn get(&self) -> Option<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the URL.
+    pub fn set(&self, url: String) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(url);
+    }
+}
+
+/// Why there is no connection to a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The service does not run in a cluster, and there is no usable kubeconfig.
+    #[error(
+        "there is no usable kubeconfig, and this is no pod of a cluster; name a kubeconfig in `kubernetes.kubeconfig`"
+    )]
+    Infer(#[source] kube::config::InferConfigError),
+    /// The named kubeconfig cannot be used.
+    #[error("the kubeconfig {path} cannot be used")]
+    Kubeconfig {
+        /// The kubeconfig file.
+        path: String,
+        /// What is wrong with it.
+        #[source]
+        source: kube::config::KubeconfigError,
+    },
+    /// The client cannot be built.
+    #[error("cannot create a client from the cluster's configuration")]
+    Client(#[source] kube::Error),
+}
+
+impl Connection {
+    /// A connection to a cluster in this process, with one client for both.
+    pub fn in_process(client: Client) -> Self {
+        Self {
+            requests: client.clone(),
+            watches: client,
+            health: Health::default(),
+            api_url: ApiUrl::default(),
+        }
+    }
+
+    /// A connection whose clients can be replaced. Its URL is not known.
+    pub fn changing(requests: &ChangingClient, watches: &ChangingClient) -> Self {
+        Self {
+            requests: requests.client(),
+            watches: watches.client(),
+            health: Health::default(),
+            api_url: ApiUrl::default(),
+        }
+    }
+
+    /// The same connection, whose requests are counted in the metrics.
+    #[must_use]
+    pub fn counted(self, metrics: &Metrics) -> Self {
+        Self {
+            requests: counted(self.requests.clone(), metrics.clone(), self.health.clone()),
+            watches: counted(self.watches.clone(), metrics.clone(), self.health.clone()),
+            ..self
+        }
+    }
+
+    /// Connects to the cluster of a kubeconfig, of the environment, or of the pod that the service runs in.
+    ///
+    /// `silence` is the time after which a connection without data counts as dead; it must be longer than the watches,
+    /// which the server is asked to end earlier. `per_second` limits the rate of requests, not of watches. One request
+    /// may take `request_timeout`; time that it waits for the rate limiter does not count.
+    pub async fn open(
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+        silence: Duration,
+        per_second: Option<NonZeroU32>,
+        request_timeout: Duration,
+        metrics: &Metrics,
+    ) -> Result<Self, ConnectError> {
+        let config = match kubeconfig {
+            Some(path) => from_file(path, context).await?,
+            None => kube::Config::infer().await.map_err(ConnectError::Infer)?,
+        };
+        Self::with(config, silence, per_second, request_timeout, metrics)
+    }
+
+    /// Connects to the cluster of this configuration; see [`Self::open`].
+    pub fn with(
+        mut config: kube::Config,
+        silence: Duration,
+        per_second: Option<NonZeroU32>,
+        request_timeout: Duration,
+        metrics: &Metrics,
+    ) -> Result<Self, ConnectError> {
+        if config.accept_invalid_certs {
+            tracing::warn!(
+                "the Kubernetes API's certificate is not verified (insecure-skip-tls-verify): anyone in between can read and change requests"
+            );
+        }
+        let api_url = ApiUrl::default();
+        api_url.set(config.cluster_url.to_string());
+        config.read_timeout = Some(silence);
+        // Retries are made only in `retry`, which knows the operation's deadline.
+        config.default_retry = false;
+        let requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
+        let mut requests = timed(requests, request_timeout);
+        if let Some(per_second) = per_second {
+            requests = rate_limited(requests, per_second, metrics.clone());
+        }
+        let watches = Client::try_from(config).map_err(ConnectError::Client)?;
+        Ok(Self { requests, watches, health: Health::default(), api_url })
+    }
+}
+
+async fn from_file(path: &Path, context: Option<&str>) -> Result<kube::Config, ConnectError> {
+    let failed = |source| ConnectError::Kubeconfig { path: path.display().to_string(), source };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)
+}

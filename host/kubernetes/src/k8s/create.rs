@@ -1,0 +1,450 @@
+//! Creates the objects of a lab.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::{join_all, try_join_all};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind, Status};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::labels::{JOB_ID_LABEL, SPAWN_LABEL};
+use wasmspawner_core::manifest::{LabObject, LabObjects, ObjectKind};
+use wasmspawner_core::volumes::other_owner;
+
+use super::error::says_no_such_kind;
+use super::quota_count::QuotaCount;
+use super::retained::{Made, RetainedNamespaces, Turn};
+use super::retry::{RetryPolicy, retrying};
+use super::{KubernetesError, StatusReason};
+
+/// The pause between two reads of an object that must be deleted before a new one can be created.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The field manager of what this service writes.
+const FIELD_MANAGER: &str = "wasmspawner";
+
+/// Creates the objects of labs and never changes one that exists, so that a retry finds the objects of the attempt
+/// before it.
+#[derive(Clone)]
+pub struct Creator {
+    client: Client,
+    request_timeout: Duration,
+    /// The namespaces that stay; `None` where none are made.
+    retained: Option<RetainedNamespaces>,
+}
+
+impl Creator {
+    /// A `Creator` for `client`. Each request may take `request_timeout`.
+    pub fn new(client: Client, request_timeout: Duration) -> Self {
+        Self { client, request_timeout, retained: None }
+    }
+
+    /// The same for labs in namespaces that stay.
+    #[must_use]
+    pub fn in_retained(mut self, namespaces: RetainedNamespaces) -> Self {
+        self.retained = Some(namespaces);
+        self
+    }
+
+    /// Creates a lab within the time `within`: the namespace first, then the quota, then everything else in parallel, then the pod,
+    /// which the quota has to count. If an object exists already and does not belong to the spawn whose record has `spawn_uid`, it
+    /// is left alone and the creation fails. It also fails if a volume claim belongs to another user.
+    pub async fn create_lab(
+        &self,
+        objects: &LabObjects,
+        spawn_uid: &str,
+        within: Duration,
+        cancel: CancellationToken,
+    ) -> Result<CreatedLab, KubernetesError> {
+        let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
+        let (namespace, inside) = self.create_most(objects, spawn_uid, &retry_policy).await?;
+        self.check_claims_of_the_site(objects, &retry_policy).await?;
+        let pod = LabObject::from(objects.last().clone());
+        let pod = self.create_object(&pod, spawn_uid, &retry_policy, inside.as_ref()).await?;
+        if let Some(quota) = &objects.resource_quota {
+            QuotaCount::of(quota, &self.client, &retry_policy).includes_pod().await?;
+        }
+        Ok(CreatedLab { namespace, pod: parse(pod)? })
+    }
+
+    /// Creates the objects of a lab that has no pod of its own.
+    pub async fn create_beside_pod(
+        &self,
+        objects: &LabObjects,
+        spawn_uid: &str,
+        within: Duration,
+        cancel: CancellationToken,
+    ) -> Result<(), KubernetesError> {
+        let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
+        self.create_most(objects, spawn_uid, &retry_policy).await.map(drop)
+    }
+
+    /// Creates all objects but the pod, and returns the namespace, if it is among them.
+    async fn create_most(
+        &self,
+        objects: &LabObjects,
+        spawn_uid: &str,
+        retry_policy: &RetryPolicy,
+    ) -> Result<(Option<Namespace>, Option<Inside>), KubernetesError> {
+        let namespace = match objects.first() {
+            Some(namespace) => {
+                Some(parse(self.create_object(namespace, spawn_uid, retry_policy, None).await?)?)
+            }
+            None => None,
+        };
+        let inside = self.inside(namespace.as_ref());
+        // The quota comes first, so that the API server most often knows it when the pod comes.
+        let (quota, rest): (Vec<_>, Vec<_>) =
+            objects.rest().partition(|object| matches!(object, LabObject::ResourceQuota(_)));
+        for objects in [quota, rest] {
+            // Waits for all of them, also when one fails, so that no request is still under way when the lab is deleted
+            // again.
+            let created = join_all(
+                objects
+                    .iter()
+                    .map(|object| self.create_object(object, spawn_uid, retry_policy, inside.as_ref())),
+            );
+            created.await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        }
+        Ok((namespace, inside))
+    }
+
+    /// Creates one more pod of a spawn whose other objects exist.
+    pub async fn create_pod(
+        &self,
+        pod: Pod,
+        spawn_uid: &str,
+        within: Duration,
+        cancel: CancellationToken,
+    ) -> Result<Pod, KubernetesError> {
+        let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
+        parse(self.create_object(&LabObject::from(pod), spawn_uid, &retry_policy, None).await?)
+    }
+
+    /// The namespace with its uid; `None` if it is not known.
+    fn inside(&self, namespace: Option<&Namespace>) -> Option<Inside> {
+        let metadata = &namespace?.metadata;
+        let (name, uid) = (metadata.name.clone()?, metadata.uid.clone()?);
+        Some(Inside { namespaces: Api::all(self.client.clone()), name, uid })
+    }
+
+    /// Reads which namespaces are the service's.
+    pub async fn load(&self) -> Result<(), KubernetesError> {
+        match &self.retained {
+            Some(retained) => retained.load(&Api::all(self.client.clone()), self.request_timeout).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Checks the claims that exist already. In a namespace that is made for the lab there are none.
+    async fn check_claims_of_the_site(
+        &self,
+        objects: &LabObjects,
+        retry_policy: &RetryPolicy,
+    ) -> Result<(), KubernetesError> {
+        if let Some(LabObject::Namespace(_)) = objects.first() {
+            return Ok(());
+        }
+        let namespace = objects.pod.metadata.namespace.as_deref().unwrap_or_default();
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), namespace);
+        let checks = objects.claims_of_the_site().map(async |name| {
+            let action = format!("read PersistentVolumeClaim {name}");
+            let found = retrying(retry_policy, &action, || claims.get_metadata_opt(name)).await?;
+            // Without the claim the pod waits for it.
+            found.map_or(Ok(()), |claim| refuse_claim_of_another(&claim.metadata, &objects.pod.metadata))
+        });
+        try_join_all(checks).await.map(drop)
+    }
+
+    async fn create_object(
+        &self,
+        object: &LabObject,
+        spawn_uid: &str,
+        retry_policy: &RetryPolicy,
+        inside: Option<&Inside>,
+    ) -> Result<DynamicObject, KubernetesError> {
+        let resource = api_resource(&object.object_kind());
+        let api = match &object.metadata().namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let creation = Creation {
+            api,
+            object: dynamic(object.to_value())?,
+            kind: object.object_kind(),
+            action: format!("create {} {}", object.kind(), object.name()),
+            retry_policy,
+            inside,
+        };
+        match object {
+            LabObject::Namespace(_) | LabObject::Pod(_) => creation.create_own(spawn_uid).await,
+            LabObject::RetainedNamespace(_) => creation.create_to_stay(self.retained.as_ref()).await,
+            LabObject::PersistentVolumeClaim(wanted) => {
+                let claim = creation.create_or_keep().await?;
+                refuse_claim_of_another(&claim.metadata, &wanted.metadata)?;
+                Ok(claim)
+            }
+            LabObject::ResourceQuota(wanted) => {
+                let created = creation.create_own_unread(spawn_uid).await?;
+                QuotaCount::of(wanted, &self.client, retry_policy).begun().await?;
+                Ok(created)
+            }
+            _ => creation.create_own_unread(spawn_uid).await,
+        }
+    }
+}
+
+/// The objects of a new lab, as the API server returned them.
+#[derive(Debug)]
+pub struct CreatedLab {
+    /// The namespace. `None` if it was not the service's to create.
+    pub namespace: Option<Namespace>,
+    /// The pod.
+    pub pod: Pod,
+}
+
+/// An object that is to be created.
+struct Creation<'a> {
+    api: Api<DynamicObject>,
+    object: DynamicObject,
+    kind: ObjectKind,
+    /// What is requested, for errors and the log.
+    action: String,
+    retry_policy: &'a RetryPolicy,
+    /// The namespace of the object, where its uid is known.
+    inside: Option<&'a Inside>,
+}
+
+/// A namespace into which objects are put.
+struct Inside {
+    namespaces: Api<Namespace>,
+    name: String,
+    uid: String,
+}
+
+impl Creation<'_> {
+    /// Creates an object that must belong to the spawn. If it exists already, either it belongs to the spawn, because
+    /// the answer to an earlier attempt was lost, or it does not, which is an error.
+    async fn create_own(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
+        self.create_or(|found| {
+            if !belongs_to(&found.metadata, spawn_uid) {
+                return Err(self.taken());
+            }
+            // An object of an earlier spawn of the lab is being deleted, and must be gone first.
+            Ok(found.metadata.deletion_timestamp.is_none() && same_job(found, &self.object))
+        })
+        .await
+    }
+
+    /// Creates a namespace that stays. One that exists is used if the service has made it, or the operator names it.
+    async fn create_to_stay(
+        &self,
+        retained: Option<&RetainedNamespaces>,
+    ) -> Result<DynamicObject, KubernetesError> {
+        let Some(retained) = retained else { return Err(self.taken()) };
+        if retained.is_named_by_operator(self.name()) {
+            let namespace = self.find_or_create().await?;
+            // Labs stay there when the configuration names another one.
+            retained.remember(self.name(), &namespace).await?;
+            return Ok(namespace);
+        }
+        let mut turn = retained.turn(self.name()).await?;
+        let may_keep = |turn: &Turn<'_>, found: &DynamicObject| {
+            if !turn.has_made(found) {
+                return Err(KubernetesError::ForeignNamespace { name: self.name().to_owned() });
+            }
+            // Objects for a namespace that is being deleted could end in another one of the same name.
+            Ok(found.metadata.deletion_timestamp.is_none())
+        };
+        if matches!(turn.made, Made::Done(_)) {
+            if let Some(found) = self.kept_or_gone(|found| may_keep(&turn, found)).await? {
+                return Ok(found);
+            }
+            turn.begin().await?;
+        }
+        let marked = self.with(turn.marked(self.object.clone()));
+        let namespace = marked.create_or(|found| may_keep(&turn, found)).await?;
+        turn.done(&namespace).await?;
+        Ok(namespace)
+    }
+
+    /// The object, whoever has made it.
+    async fn find_or_create(&self) -> Result<DynamicObject, KubernetesError> {
+        loop {
+            if let Some(found) = self.read().await? {
+                return Ok(found);
+            }
+            if let Some(created) = self.create().await? {
+                return Ok(created);
+            }
+        }
+    }
+
+    /// The object, if it may be kept; `None` once it is gone.
+    async fn kept_or_gone(
+        &self,
+        may_keep: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
+    ) -> Result<Option<DynamicObject>, KubernetesError> {
+        let deadline = Instant::now() + self.retry_policy.total;
+        while let Some(found) = self.read().await? {
+            if may_keep(&found)? {
+                return Ok(Some(found));
+            }
+            if Instant::now() >= deadline {
+                return Err(KubernetesError::StillBeingDeleted { action: self.action.clone() });
+            }
+            self.retry_policy.pause(PAUSE).await?;
+        }
+        Ok(None)
+    }
+
+    /// Like `create_own`, for kinds that the service may not read, such as Secrets. Whether an existing object belongs
+    /// to the spawn is checked with a JSON patch that tests its label and changes nothing.
+    async fn create_own_unread(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
+        if let Some(created) = self.create().await? {
+            return Ok(created);
+        }
+        let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
+        let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn_uid }]));
+        let test = test.map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+        let (params, patch) = (PatchParams::default(), Patch::<Value>::Json(test));
+        let patched = || self.api.patch(self.name(), &params, &patch);
+        match retrying(self.retry_policy, &self.action, patched).await {
+            Err(KubernetesError::Refused { reason: StatusReason::Invalid, .. }) => Err(self.taken()),
+            answer => answer,
+        }
+    }
+
+    /// Creates an object, or leaves the existing one alone. If the existing one is being deleted, waits and creates a
+    /// new one.
+    async fn create_or_keep(&self) -> Result<DynamicObject, KubernetesError> {
+        self.create_or(|found| Ok(found.metadata.deletion_timestamp.is_none())).await
+    }
+
+    /// Creates an object. If one exists already, it is returned if `may_keep` accepts it. Otherwise it is being deleted,
+    /// and the new one is created when it is gone.
+    async fn create_or(
+        &self,
+        may_keep: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
+    ) -> Result<DynamicObject, KubernetesError> {
+        loop {
+            if let Some(created) = self.create().await? {
+                return Ok(created);
+            }
+            if let Some(found) = self.kept_or_gone(&may_keep).await? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Creates an object. Returns `None` if an object of this name exists already, and does not change that one.
+    async fn create(&self) -> Result<Option<DynamicObject>, KubernetesError> {
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let again = AtomicBool::new(false);
+        let created = || async {
+            if again.swap(true, Ordering::Relaxed) {
+                self.check_namespace().await?;
+            }
+            self.api.create(&params, &self.object).await
+        };
+        match retrying(self.retry_policy, &self.action, created).await {
+            Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => Ok(None),
+            Err(KubernetesError::Refused { message, .. }) if says_no_such_kind(&message) => {
+                Err(KubernetesError::NoSuchKind { kind: self.kind.kind, group: self.kind.group })
+            }
+            answer => answer.map(Some),
+        }
+    }
+
+    /// Refuses another namespace of the same name, which somebody may have made since the first attempt.
+    async fn check_namespace(&self) -> kube::Result<()> {
+        let Some(Inside { namespaces, name, uid }) = self.inside else { return Ok(()) };
+        let found = namespaces.get_metadata(name).await?;
+        if found.metadata.uid.as_ref() == Some(uid) {
+            return Ok(());
+        }
+        let message = format!("the namespace {name} has been replaced by another one");
+        Err(kube::Error::Api(Status::failure(&message, "NamespaceReplaced").with_code(409).boxed()))
+    }
+
+    async fn read(&self) -> Result<Option<DynamicObject>, KubernetesError> {
+        let read = || self.api.get_opt(self.name());
+        retrying(self.retry_policy, &self.action, read).await
+    }
+
+    /// The creation of another object in place of this one.
+    fn with(&self, object: DynamicObject) -> Self {
+        Self { api: self.api.clone(), kind: self.kind, action: self.action.clone(), object, ..*self }
+    }
+
+    fn name(&self) -> &str {
+        self.object.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    fn taken(&self) -> KubernetesError {
+        KubernetesError::Taken { kind: self.kind.kind, name: self.name().to_owned() }
+    }
+}
+
+/// True if the object's label names the spawn whose record has this uid.
+pub fn belongs_to(metadata: &ObjectMeta, spawn_uid: &str) -> bool {
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
+    !spawn_uid.is_empty() && label.is_some_and(|label| label == spawn_uid)
+}
+
+/// Refuses a claim that belongs to another user than `lab`, the metadata of one of the lab's objects.
+fn refuse_claim_of_another(claim: &ObjectMeta, lab: &ObjectMeta) -> Result<(), KubernetesError> {
+    match other_owner(claim, lab) {
+        None => Ok(()),
+        Some(owner) => Err(KubernetesError::ClaimOfAnother {
+            name: claim.name.clone().unwrap_or_default(),
+            owner: owner.to_owned(),
+        }),
+    }
+}
+
+/// True if the same spawn made both objects.
+fn same_job(one: &DynamicObject, other: &DynamicObject) -> bool {
+    let job = |object: &DynamicObject| object.metadata.labels.as_ref()?.get(JOB_ID_LABEL).cloned();
+    job(one) == job(other)
+}
+
+fn parse<K: Resource + DeserializeOwned>(object: DynamicObject) -> Result<K, KubernetesError> {
+    object.try_parse().map_err(|error| KubernetesError::Malformed(Box::new(error)))
+}
+
+fn dynamic(value: serde_json::Value) -> Result<DynamicObject, KubernetesError> {
+    serde_json::from_value(value).map_err(|error| KubernetesError::Malformed(Box::new(error)))
+}
+
+/// The API resource of a kind.
+pub(super) fn api_resource(kind: &ObjectKind) -> ApiResource {
+    let ObjectKind { group, version, kind, plural } = kind;
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmspawner_core::manifest::KINDS_DELETED_BY_LABEL;
+
+    use super::*;
+
+    #[test]
+    fn the_resource_name_of_an_object_is_that_of_kubernetes() {
+        for (version, kind, plural) in [
+            ("v1", "ConfigMap", "configmaps"),
+            ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
+            ("v1", "ResourceQuota", "resourcequotas"),
+        ] {
+            let kind = KINDS_DELETED_BY_LABEL.iter().find(|known| known.kind == kind).unwrap();
+            let resource = api_resource(kind);
+            assert_eq!((resource.plural.as_str(), resource.api_version.as_str()), (plural, version));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Requests to the Kubernetes API: create, delete, read and list. Nothing is decided here. Retries are made here and
+//! nowhere else.
+
+mod changing_client;
+mod claims;
+mod connect;
+mod counted;
+mod create;
+mod custom;
+mod definition;
+mod delete;
+mod error;
+mod fair_queue;
+mod fault_point;
+mod health;
+mod list;
+mod provision;
+mod pull_pods;
+mod quota_count;
+mod rate_limiter;
+mod records;
+mod retained;
+mod retry;
+mod secrets;
+mod status_reason;
+mod timed;
+mod workloads;
+
+pub use changing_client::ChangingClient;
+pub use claims::Claims;
+pub use connect::{ConnectError, Connection};
+pub use create::belongs_to;
+pub use create::{CreatedLab, Creator};
+pub use custom::{CustomChange, CustomResources};
+pub use definition::install_definitions;
+pub use delete::{Deleter, DeletionAnswer, OwnedObject};
+pub use error::{Causes, KubernetesError};
+pub use fair_queue::on_behalf_of;
+pub use fault_point::reached;
+pub use health::Health;
+pub use list::{list, list_some};
+pub use provision::TargetObjects;
+pub use pull_pods::PullPods;
+pub use pull_pods::{Created, PullPodChange};
+pub use rate_limiter::in_background;
+pub use records::ConfigMapRecords;
+pub use retained::RetainedNamespaces;
+pub use retry::{RetryPolicy, retrying};
+pub use secrets::SiteSecrets;
+pub use status_reason::StatusReason;
+pub use workloads::{LabInWorkload, WorkloadRequests};
+pub use workloads::{parse as parse_workload, workload_resource};

@@ -1,0 +1,401 @@
+//! Starts the service and connects its modules. Only this module uses all others.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::SignedDuration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wasmspawner_core::config::auth::AuthMethod;
+use wasmspawner_core::config::{Config, ConfigFile, NamespaceReclaim};
+use wasmspawner_core::manifest::service_selector;
+
+use crate::images::{follow_nodes, keep_fresh};
+use crate::one_machine::OneMachine;
+pub use wasmspawner_api::ConfigSource;
+use wasmspawner_api::auth::Authenticator;
+use wasmspawner_api::{
+    Api, ConfigReload, Connections, Description, FairUse, Prefix, Tls, probes, router, serve,
+};
+use wasmspawner_history::{History, Retention};
+use wasmspawner_hub::HubApi;
+use wasmspawner_kubernetes::clusters::{Cluster, ClusterSettings, Clusters};
+use wasmspawner_kubernetes::environments::Environments;
+use wasmspawner_kubernetes::k8s::{
+    Claims, ConfigMapRecords, Connection, PullPods, RetainedNamespaces, SiteSecrets, WorkloadRequests,
+    install_definitions,
+};
+use wasmspawner_kubernetes::records::SpawnRecords;
+use wasmspawner_kubernetes::site_blueprints::SiteBlueprints;
+use wasmspawner_kubernetes::workloads::Workloads;
+use wasmspawner_policies::{EngineOptions, Policies, PolicySpec};
+use wasmspawner_registry::Artifacts;
+use wasmspawner_spawner::blueprint_providers::BlueprintProviders;
+use wasmspawner_spawner::prepull::{LivePrepulls, Prepuller};
+use wasmspawner_spawner::{
+    self as spawner, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes,
+};
+use wasmspawner_telemetry::Metrics;
+
+/// A connection to the Kubernetes API without data for this long counts as dead. The API server ends watches before
+/// that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
+const SILENCE: Duration = Duration::from_secs(90);
+
+/// How long, and how many, operations on what labs start are remembered. A kernel is of interest while somebody waits for
+/// it.
+const CHILDREN_KEPT: SignedDuration = SignedDuration::from_hours(1);
+const MOST_OF_CHILDREN: usize = 2_000;
+
+/// Runs the service until `stop` is cancelled. `file` and `config` are what was read from `source`.
+pub async fn run(
+    source: ConfigSource,
+    file: ConfigFile,
+    config: Config,
+    metrics: Metrics,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    if let Some(state_dir) = &config.state_dir {
+        private_directory(state_dir)?;
+    }
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let (api, health) = (
+        listen("http.listen", config.http.listen).await?,
+        listen("http.health_listen", config.http.health_listen).await?,
+    );
+    let policies = load_policies(&config, &metrics).await?;
+    let background = TaskTracker::new();
+    let one_machine = match &config.embedded {
+        Some(embedded) => Some(OneMachine::open(embedded, &config).await?),
+        None => None,
+    };
+    let connection = match &one_machine {
+        Some(one_machine) => Connection::in_process(one_machine.client()),
+        None => connect(&config, &metrics).await?,
+    }
+    .counted(&metrics);
+    if config.embedded.is_some() {
+        make_tokens_file(&config)?;
+        install_definitions(connection.requests.clone())
+            .await
+            .context("the one-machine cluster refuses a kind of the service's own")?;
+    }
+    let hub =
+        config.hub.clone().map(HubApi::new).transpose().context("hub: cannot set up HTTPS")?.map(Arc::new);
+    let authenticator = Authenticator::new(config.auth.clone(), hub.clone()).await?;
+    let labs = Labs::new(Arc::new(context(config, policies, hub, &connection, metrics.clone())?));
+    labs.context().records.check_installed().await?;
+    labs.context().blueprints.check_installed().await?;
+    if let Some(environments) = &labs.context().environments {
+        environments.check_installed().await?;
+    }
+    let used = labs.context().config.current();
+    let http = used.http.clone();
+    let prefix = Prefix::of(&http);
+    write_address(&used, &api, &prefix)?;
+    let tls = http.tls.clone().map(Tls::open).transpose()?;
+    let connections =
+        Connections::to_api(&http, used.auth.trusted_peers(), tls.as_ref()).context("http.tls")?;
+    let address = api.local_addr()?;
+
+    // The one-machine cluster must outlive the drivers that work on it.
+    let cluster_stop = CancellationToken::new();
+    if let Some(tls) = tls.clone() {
+        let stop = stop.clone();
+        background.spawn(async move { tls.follow(stop).await });
+    }
+    if let Some(one_machine) = one_machine {
+        background.spawn(one_machine.run(cluster_stop.clone()));
+    }
+    // The tasks that follow the cluster go on while the service drains.
+    let spawner_stop = CancellationToken::new();
+    let prepulls = follow_images(&background, &labs, &connection, &stop)?;
+    let running = spawner::run(labs.clone(), connection.watches, spawner_stop.clone());
+    // If that task ends early, the service would work with outdated knowledge. So it stops, and is started again.
+    let end = stop.clone().drop_guard();
+    let spawner = tokio::spawn(async move {
+        Box::pin(running).await;
+        drop(end);
+    });
+    let reload = ConfigReload::new(source, file, labs.clone(), authenticator.clone());
+    let state = Api {
+        fair_use: FairUse::new(used.limits.per_user),
+        labs: labs.clone(),
+        authenticator,
+        config: reload.clone(),
+        prepulls,
+        metrics: metrics.clone(),
+        description: Description::for_prefix(&prefix).context("cannot describe the API")?,
+        prefix,
+        shutdown: stop.clone(),
+    };
+    tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
+    let ((), (), reloading, (), (), (), ()) = tokio::join!(
+        serve(api, connections, router(state, http.max_body_bytes), stop.clone()),
+        serve(health, Connections::to_health(), probes(labs.clone(), metrics), stop.clone()),
+        reload_on_hangup(&reload, &stop),
+        reload.follow(stop.clone()),
+        labs.context().policies.follow_data(stop.clone()),
+        labs.context().policies.deliver_events(stop.clone()),
+        drain(&labs, &stop),
+    );
+    reloading.context("cannot install the handler of SIGHUP")?;
+    spawner_stop.cancel();
+    spawner.await.context("the task that follows the cluster panicked")?;
+    cluster_stop.cancel();
+    background.close();
+    background.wait().await;
+    labs.context().history.flush(jiff::Timestamp::now());
+    tracing::info!("the service has ended");
+    Ok(())
+}
+
+/// Keeps the knowledge about images up to date and lets nodes pull images, until `stop`.
+fn follow_images(
+    background: &TaskTracker,
+    labs: &Labs,
+    connection: &Connection,
+    stop: &CancellationToken,
+) -> anyhow::Result<LivePrepulls> {
+    let context = Arc::clone(labs.context());
+    let (inventory, prepulls) = (context.policies.inventory().clone(), LivePrepulls::default());
+    let kubernetes = context.config.current().kubernetes.clone();
+    let pods = PullPods::new(
+        connection,
+        kubernetes.namespace.as_str(),
+        kubernetes.instance(),
+        Duration::try_from(kubernetes.request_timeout)?,
+    );
+    let watches = connection.watches.clone();
+    background.spawn(keep_fresh(context.config.follow(), inventory.clone(), stop.clone()));
+    background.spawn(follow_nodes(watches, context.config.follow(), inventory, stop.clone()));
+    let prepuller = Prepuller::new(context, pods, own_pod(), prepulls.clone());
+    background.spawn(prepuller.run(stop.clone()));
+    Ok(prepulls)
+}
+
+/// The pod of this service, as the chart names it in the environment.
+fn own_pod() -> Option<OwnerReference> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some(OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Pod".to_owned(),
+        name: variable("WASMSPAWNER_POD_NAME")?,
+        uid: variable("WASMSPAWNER_POD_UID")?,
+        // Without a controller, `kubectl drain` would refuse to remove the pods that belong to it.
+        controller: Some(true),
+        ..OwnerReference::default()
+    })
+}
+
+/// Waits, once the service was asked to end, until the labs that are being created have their pods. After a restart, a
+/// lab with a pod is followed further, but one without a pod fails.
+async fn drain(labs: &Labs, stop: &CancellationToken) {
+    stop.cancelled().await;
+    labs.drain();
+    let limit = Duration::try_from(labs.context().config.current().limits.drain).unwrap_or_default();
+    let created = async {
+        let mut again = tokio::time::interval(Duration::from_millis(20));
+        while labs.creating() > 0 {
+            again.tick().await;
+        }
+    };
+    if tokio::time::timeout(limit, created).await.is_err() {
+        tracing::warn!(
+            labs = labs.creating(),
+            "the service ends while labs are being created; they fail, and have to be started again"
+        );
+    }
+}
+
+fn context(
+    config: Config,
+    policies: Policies,
+    hub: Option<Arc<HubApi>>,
+    connection: &Connection,
+    metrics: Metrics,
+) -> anyhow::Result<Context> {
+    let request_timeout = Duration::try_from(config.kubernetes.request_timeout)?;
+    let client = connection.requests.clone();
+    let keep = Retention { span: config.limits.history, operations: config.limits.history_operations };
+    let history = match &config.state_dir {
+        Some(state_dir) => History::open(&state_dir.join("history.redb"), keep)?,
+        None => History::in_memory(keep),
+    };
+    let of_children =
+        Retention { span: keep.span.min(CHILDREN_KEPT), operations: keep.operations.min(MOST_OF_CHILDREN) };
+    let forgotten = config.hub.as_ref().map(|hub| hub.forgotten.clone());
+    let hub = hub.zip(forgotten).map(|(api, rules)| HubComparison::new(api, rules));
+    let namespace = config.kubernetes.namespace.as_str();
+    let instance = &config.kubernetes.instance();
+    let records = |name| ConfigMapRecords::new(client.clone(), namespace, instance, name, request_timeout);
+    let claims = || Claims::new(client.clone(), request_timeout);
+    let volumes = || Volumes::new(records("wasmspawner-volumes"), claims(), instance.clone());
+    let secrets = SiteSecrets::new(client.clone(), namespace, request_timeout);
+    let mut own = Cluster::own(connection, config.kubernetes.namespaces, request_timeout);
+    if config.kubernetes.namespaces == NamespaceReclaim::Retain {
+        let named = config.lab_namespaces.named().to_vec();
+        own.creator =
+            own.creator.in_retained(RetainedNamespaces::new(records("wasmspawner-namespaces"), named));
+    }
+    let clusters = Clusters::new(
+        own,
+        ClusterSettings {
+            secrets: secrets.clone(),
+            silence: SILENCE,
+            requests_per_second: config.kubernetes.requests_per_second,
+            request_timeout,
+            selector: service_selector(instance),
+            metrics: metrics.clone(),
+        },
+    );
+    let environments = config.environments.is_some().then(|| {
+        let namespace = config.kubernetes.namespace.clone();
+        Environments::new(connection, clusters.clone(), namespace, instance.clone(), request_timeout)
+    });
+    let blueprints = if config.blueprint_objects {
+        SiteBlueprints::with_objects(connection, namespace, request_timeout)
+    } else {
+        SiteBlueprints::configured()
+    };
+    let namespaces = config.workloads.namespaces.clone();
+    let workloads = (!namespaces.is_empty())
+        .then(|| Workloads::new(WorkloadRequests::new(client.clone(), request_timeout), namespaces));
+    Ok(Context {
+        workloads,
+        policies,
+        blueprints,
+        blueprint_providers: BlueprintProviders::default(),
+        clusters,
+        environments,
+        history,
+        history_of_children: History::in_memory(of_children),
+        records: SpawnRecords::new(client.clone(), namespace, instance.clone(), request_timeout),
+        clock: Clock::start(),
+        secrets,
+        provisioned: Provisioned::new(records("wasmspawner-provisioned")),
+        hub,
+        volumes: (!config.kubernetes.namespaces.is_deleted()).then(volumes),
+        metrics,
+        spawn_slots: Arc::new(Semaphore::new(config.limits.concurrent_spawns)),
+        config: LiveConfig::new(config),
+    })
+}
+
+async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Connection> {
+    let kubernetes = &config.kubernetes;
+    let (kubeconfig, context) = (kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref());
+    let request_timeout = Duration::try_from(kubernetes.request_timeout)?;
+    let per_second = kubernetes.requests_per_second;
+    Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout, metrics).await?)
+}
+
+/// Loads the chain of policies. If one cannot be loaded, none is.
+pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow::Result<Policies> {
+    let specs = PolicySpec::all(&config.policies)?;
+    let (counted, compared) = (metrics.clone(), metrics.clone());
+    let options = EngineOptions {
+        cache: config.state_dir.as_deref().map(compiled_policies),
+        artifacts: Artifacts::new(config.registries.clone()),
+        on_call: Arc::new(move |call| {
+            counted.policy_called(call.policy.as_str(), call.hook.name(), call.outcome, call.duration);
+        }),
+        on_compared: Arc::new(move |policy, hook, kind| {
+            compared.policy_compared(policy.as_str(), hook.name(), kind);
+        }),
+        ..EngineOptions::default()
+    };
+    Ok(Policies::load(specs, options).await?)
+}
+
+fn compiled_policies(state_dir: &Path) -> PathBuf {
+    state_dir.join("compiled-policies")
+}
+
+async fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!(
+            "{key}: cannot listen on {address}; choose another port, or stop the program that uses this one"
+        )
+    })
+}
+
+/// Creates the state directory. It holds secrets, so only its owner may read it.
+fn private_directory(path: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.with_context(|| format!("the state directory {} cannot be made", path.display()))?;
+    if std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).is_err() {
+        tracing::warn!(
+            path = %path.display(),
+            "cannot set the mode of the state directory to 0700, so others may read it; the service's user must own it"
+        );
+    }
+    Ok(())
+}
+
+/// Creates an empty file of tokens for the one-machine mode, which `wasmspawner token` adds to while the service runs.
+fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let of_file = |method: &AuthMethod| match method {
+        AuthMethod::Static(tokens) => Some(tokens.tokens_file.clone()),
+        AuthMethod::JupyterHub(_) | AuthMethod::Headers(_) | AuthMethod::Oidc(_) => None,
+    };
+    let Some(tokens_file) = config.auth.methods.iter().find_map(of_file) else { return Ok(()) };
+    let made = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&tokens_file);
+    made.map(drop)
+        .with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens_file.display()))
+}
+
+/// The file of the state directory in which the service of one machine writes the URL of its API.
+pub(crate) const ADDRESS_FILE: &str = "api.url";
+
+/// Writes the API's URL into the state directory, where `wasmspawner labs --state-dir` finds it.
+fn write_address(config: &Config, api: &TcpListener, prefix: &Prefix) -> anyhow::Result<()> {
+    let (Some(state_dir), Some(_)) = (&config.state_dir, &config.embedded) else { return Ok(()) };
+    let file = state_dir.join(ADDRESS_FILE);
+    let scheme = if config.http.tls.is_some() { "https" } else { "http" };
+    std::fs::write(&file, format!("{scheme}://{}{}\n", api.local_addr()?, prefix.as_str()))
+        .with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// The exit code of a program that SIGINT ended (128 + 2).
+const EXIT_AT_ONCE: i32 = 130;
+
+/// A token that SIGINT and SIGTERM cancel. The second such signal ends the process at once.
+pub fn termination() -> std::io::Result<CancellationToken> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let stop = CancellationToken::new();
+    let cancel = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("the service is asked to end; asked again, it ends at once");
+        cancel.cancel();
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::warn!("the service ends at once; the next start finds what it left running");
+        std::process::exit(EXIT_AT_ONCE);
+    });
+    Ok(stop)
+}
+
+/// Reads the configuration and the policies again on SIGHUP.
+async fn reload_on_hangup(reload: &ConfigReload, stop: &CancellationToken) -> std::io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    while stop.run_until_cancelled(hangup.recv()).await.flatten().is_some() {
+        stop.run_until_cancelled(reload.reload_and_log()).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! A part of the configuration, for work that begins anew when it changes.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::config::Config;
+
+/// A part of the configuration, which `of` reads from the whole.
+pub struct ConfigPart<F> {
+    config: watch::Receiver<Arc<Config>>,
+    of: F,
+}
+
+impl<F, T> ConfigPart<F>
+where
+    F: Fn(&Config) -> T,
+    T: PartialEq,
+{
+    /// The part of the configuration that `of` finds in it.
+    pub fn new(config: watch::Receiver<Arc<Config>>, of: F) -> Self {
+        Self { config, of }
+    }
+
+    /// The part as it is now.
+    pub fn current(&mut self) -> T {
+        (self.of)(&self.config.borrow_and_update())
+    }
+
+    /// Does `work` until the part is another than `current`, or until `stop`. Work that ends waits for that.
+    pub async fn while_it_is(
+        &mut self,
+        current: &T,
+        stop: &CancellationToken,
+        work: impl Future<Output = ()>,
+    ) {
+        let Self { config, of } = self;
+        let working = async {
+            work.await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            _ = config.wait_for(|config| of(config) != *current) => {}
+            () = working => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}

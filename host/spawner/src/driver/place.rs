@@ -1,0 +1,62 @@
+//! Where a lab goes once it is decided: into an environment, into a workload, or to its own place.
+
+use std::sync::Arc;
+
+use wasmspawner_core::config::EnvironmentChoice;
+use wasmspawner_core::lifecycle::{Event, LabTimeLimits};
+use wasmspawner_core::progress::Entry;
+use wasmspawner_core::record::{Place, PlaceWorkload};
+
+use super::{Driver, Preparation};
+use crate::bind::waiting_for;
+use crate::evaluate::Decided;
+use crate::workload_requests::WorkloadLab;
+
+impl Driver {
+    /// The lab has to get an environment. Its record names the claim before that is made.
+    pub(super) fn wait_for_environment(&mut self, terms: LabTimeLimits, choice: EnvironmentChoice) {
+        let Preparation::Approved(approved) = &self.preparation else { return };
+        let (approved, what) = (Arc::clone(approved), waiting_for(&choice));
+        self.preparation = Preparation::Binding(approved, choice);
+        self.on_event(Event::EnvironmentNeeded(terms, what));
+        self.start_planned_requests();
+    }
+
+    /// The lab has its environment: it is decided again for that namespace, and its record follows.
+    pub(super) fn move_to(&mut self, place: Place) {
+        let Preparation::Binding(approved, _) = &self.preparation else { return };
+        self.preparation = Preparation::Approved(Arc::new(approved.bound(&place)));
+        self.change_place(place);
+    }
+
+    /// Names the workload by its uid from now on, in the record before anything is put in. Tells what the lab will not have.
+    pub(super) fn enter_workload(&mut self, decided: &Decided) {
+        let (Some(WorkloadLab { lab, without, .. }), Some(observer)) = (&decided.workload, &self.observer)
+        else {
+            return;
+        };
+        let workload = PlaceWorkload { workload: lab.workload.clone(), uid: Some(lab.uid.clone()) };
+        self.change_place(Place { workload: Some(workload), ..observer.place().clone() });
+        for sentence in without {
+            self.publish_entry(Entry::Info(sentence.clone()));
+        }
+    }
+
+    /// A lab for which no environment was chosen has no claim.
+    pub(super) fn leave_claim(&mut self) {
+        let Preparation::Approved(approved) = &self.preparation else { return };
+        let Some(observer) = &self.observer else { return };
+        if approved.fate.is_none() && observer.place().claim.is_some() {
+            let place = Place { claim: None, ..observer.place().clone() };
+            self.change_place(place);
+        }
+    }
+
+    fn change_place(&mut self, place: Place) {
+        let Some(spawn) = self.observer.as_ref().map(|observer| observer.spawn().to_owned()) else { return };
+        self.follow(place, spawn);
+        if let Some(observer) = &mut self.observer {
+            observer.keep_events(Vec::new());
+        }
+    }
+}

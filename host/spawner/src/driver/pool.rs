@@ -1,0 +1,199 @@
+//! The workers of a Dask pool: the driver of the pool creates and deletes them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::dask::{WorkerPlan, WorkerPod, WorkerRange, plan_workers};
+use wasmspawner_core::environment::ClusterRef;
+use wasmspawner_core::lifecycle::{Observed, Phase, Refusal};
+use wasmspawner_core::manifest::{self, ParentPod};
+use wasmspawner_core::names::{LabelValue, ObjectName};
+use wasmspawner_core::record::Place;
+use wasmspawner_core::spawn_key::SpawnKind;
+
+use super::Driver;
+use crate::context::Context;
+use crate::denied_by::DeniedBy;
+use crate::errors::{SpawnError, failure};
+use crate::place_observer::PlaceObserver;
+use crate::quota_claims::share_of;
+use crate::requests::{PoolSized, TaskResult};
+use wasmspawner_kubernetes::k8s::{DeletionAnswer, KubernetesError, OwnedObject};
+use wasmspawner_kubernetes::random_token::random_suffix;
+
+/// Most workers that are created by one request of the plan, so that a change of mind does not wait for hundreds.
+const MOST_AT_ONCE: u32 = 50;
+
+/// What to do about the workers of a pool.
+pub(super) struct WorkersToSize {
+    create: Vec<Pod>,
+    delete: Vec<WorkerToDelete>,
+    spawn: String,
+    cluster: Option<ClusterRef>,
+}
+
+/// A worker's pod, and how many seconds it has to end.
+struct WorkerToDelete {
+    place: Place,
+    own: OwnedObject,
+    grace: u32,
+}
+
+fn worker_at(
+    observer: &PlaceObserver,
+    name: &str,
+    uid: Option<String>,
+    grace: u32,
+) -> Option<WorkerToDelete> {
+    let place = Place { pod: ObjectName::parse(name).ok()?, ..observer.place().clone() };
+    Some(WorkerToDelete { place, own: OwnedObject { spawn: observer.spawn().to_owned(), uid }, grace })
+}
+
+impl Driver {
+    /// Adds to an observation whether the pool has the workers that it is to have. Returns when that changes if nothing
+    /// else happens.
+    pub(super) fn observe_workers(&self, observed: &mut Observed) -> Option<Timestamp> {
+        if self.key.kind() != SpawnKind::DaskPool {
+            return None;
+        }
+        self.labs.note_workers(&self.key, observed.workers);
+        let plan = self.plan_of_workers()?;
+        observed.is_unsized = !plan.is_empty();
+        plan.again_at
+    }
+
+    fn plan_of_workers(&self) -> Option<WorkerPlan> {
+        // A pool that starts needs its workers as soon as its scheduler runs.
+        let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));
+        if !alive {
+            return None;
+        }
+        let demand = self.labs.pool_links().get(&self.key)?.demand;
+        let workers = self.observer.as_ref()?.workers();
+        let workers: Vec<WorkerPod> = workers.iter().map(|pod| WorkerPod::from(pod.as_ref())).collect();
+        Some(plan_workers(demand.target, &workers, Timestamp::now()))
+    }
+
+    /// The pods to create and to delete now; `None` if this is no pool whose scheduler runs.
+    pub(super) fn workers_to_size(&self) -> Option<WorkersToSize> {
+        let plan = self.plan_of_workers()?;
+        let observer = self.observer.as_ref()?;
+        let scheduler = observer.pod()?;
+        let template = self.about.description.pool.as_ref()?.worker.clone()?;
+        let template: Pod = serde_json::from_value(template)
+            .inspect_err(|error| tracing::error!(%error, pool = %self.key, "the pod of the pool's workers cannot be read"))
+            .ok()?;
+        let owner = ParentPod {
+            name: scheduler.name.clone(),
+            uid: scheduler.uid.clone()?,
+            spawn: LabelValue::parse(observer.spawn().to_owned()).ok()?,
+        };
+        let address = scheduler.ip.clone()?;
+        let worker = |_| {
+            let name = format!("{}-{}", scheduler.name, random_suffix());
+            manifest::dask_worker(&template, &name, &owner, &address)
+        };
+        let grace = self.grace();
+        let delete = plan.delete.into_iter().filter_map(|(name, uid)| worker_at(observer, &name, uid, grace));
+        Some(WorkersToSize {
+            create: (0..plan.create.min(MOST_AT_ONCE)).map(worker).collect(),
+            delete: delete.collect(),
+            spawn: observer.spawn().to_owned(),
+            cluster: observer.place().cluster.clone(),
+        })
+    }
+
+    /// All workers, to delete them before the scheduler.
+    pub(super) fn workers_to_delete(&self) -> WorkersToSize {
+        let observer = self.observer.as_ref();
+        let workers = observer.map(PlaceObserver::workers).unwrap_or_default();
+        let delete = workers.iter().filter_map(|pod| {
+            let overdue = self.is_long_overdue(pod.deletion);
+            let grace = if overdue { 0 } else { self.grace() };
+            let wanted = overdue || !pod.is_deleting();
+            worker_at(observer?, &pod.name, pod.uid.clone(), grace).filter(|_| wanted)
+        });
+        let delete = delete.collect();
+        let spawn = observer.map(|observer| observer.spawn().to_owned()).unwrap_or_default();
+        let cluster = observer.and_then(|observer| observer.place().cluster.clone());
+        WorkersToSize { create: Vec::new(), delete, spawn, cluster }
+    }
+
+    fn grace(&self) -> u32 {
+        self.context.config.current().lab.section.termination_grace_period_seconds
+    }
+
+    /// Changes how many workers the pool may have. It is in the record before it is answered.
+    pub(super) async fn accept_scale(
+        &mut self,
+        workers: WorkerRange,
+        until: tokio::time::Instant,
+    ) -> Result<(), SpawnError> {
+        self.finish_record_write_by(until).await?;
+        match self.lab.phase {
+            Phase::Starting(_) | Phase::Running(_) => {}
+            Phase::Stopping(_) => return Err(Refusal::StopInProgress.into()),
+            Phase::Failed(_) | Phase::CleaningUp(_) | Phase::Absent => return Err(Refusal::NoLab.into()),
+        }
+        let before = Arc::clone(&self.about);
+        let about = Arc::make_mut(&mut self.about);
+        if let Some(pool) = &mut Arc::make_mut(&mut about.description).pool {
+            pool.workers = workers;
+        }
+        let claims = self.labs.quota_claims();
+        if let Err(refused) = claims.change(&self.key, share_of(&self.about.description)) {
+            self.about = before;
+            return Err(SpawnError::denied(refused.to_string(), DeniedBy::quota()));
+        }
+        if let Some(observer) = &self.observer {
+            let spec = self.spec_of(&self.lab, self.requested_by.clone(), observer.place().clone());
+            if let Err(error) = self.rewrite(&spec, until).await {
+                self.about = before;
+                let _ = self.labs.quota_claims().change(&self.key, share_of(&self.about.description));
+                return Err(error);
+            }
+        }
+        self.labs.resize_pool(&self.key, workers);
+        self.publish();
+        self.observe();
+        Ok(())
+    }
+}
+
+/// Creates and deletes workers.
+pub(super) async fn size(
+    context: Arc<Context>,
+    workers: WorkersToSize,
+    within: Duration,
+    cancel: CancellationToken,
+) -> TaskResult {
+    let WorkersToSize { create, delete, spawn, cluster } = workers;
+    let cluster = context.clusters.get(cluster.as_ref());
+    let deleted = join_all(delete.into_iter().map(async |WorkerToDelete { place, own, grace }| {
+        let uid = own.uid.clone();
+        let answer = cluster.deleter.delete_pod(&place, own, grace, within).await?;
+        if answer == DeletionAnswer::Gone {
+            cluster.store.remove_pod(&place, uid.as_deref());
+        }
+        Ok::<(), KubernetesError>(())
+    }));
+    let created = join_all(create.into_iter().map(async |pod| {
+        let created = cluster.creator.create_pod(pod, &spawn, within, cancel.clone()).await?;
+        cluster.store.put_pod(&created);
+        Ok::<(), KubernetesError>(())
+    }));
+    let (deleted, created) = futures::future::join(deleted, created).await;
+    let count = created.len();
+    TaskResult::PoolSized(PoolSized {
+        created: created
+            .into_iter()
+            .collect::<Result<(), _>>()
+            .map(|()| count)
+            .map_err(|error| failure(&error)),
+        deleted: deleted.into_iter().collect::<Result<(), _>>().map_err(|error| failure(&error)),
+    })
+}
