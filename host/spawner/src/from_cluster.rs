@@ -68,9 +68,11 @@ async fn site_secrets(context: &Context) -> Result<SiteSecretData, KubernetesErr
     let names: BTreeSet<_> = needed.into_iter().map(|key| key.name).collect();
     let secrets = try_join_all(names.into_iter().map(async |name| {
         let values = context.secrets.read(name.as_str()).await?;
-        Ok(values
-            .into_iter()
-            .map(move |(key, value)| (SecretKey { name: name.clone(), key }, SecretBytes::new(value.0))))
+        Ok::<_, KubernetesError>(
+            values
+                .into_iter()
+                .map(move |(key, value)| (SecretKey { name: name.clone(), key }, SecretBytes::new(value.0))),
+        )
     }));
     Ok(secrets.await?.into_iter().flatten().collect())
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use kube::core::Status;
 
 use super::status_reason::StatusReason;
+use crate::short_watch::UnreadableObject;
 
 /// Why the API server did not do what was requested, after all retries.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,12 @@ pub enum KubernetesError {
     /// An object does not have the form that its kind should have.
     #[error("an object is not of the expected form")]
     Malformed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<UnreadableObject> for KubernetesError {
+    fn from(error: UnreadableObject) -> Self {
+        Self::Malformed(Box::new(error))
+    }
 }
 
 impl KubernetesError {

@@ -209,7 +209,7 @@ impl WorkloadRequests {
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         let action = format!("read {workload}");
         let found = retrying(&retry_policy, &action, || api.get_opt(workload.name.as_str())).await?;
-        found.map(Readable::required).transpose()
+        Ok(found.map(Readable::required).transpose()?)
     }
 
     fn api(&self, workload: &Workload) -> Api<Readable<DynamicObject>> {

@@ -10,7 +10,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
-pub use readable::Readable;
+pub use readable::{Readable, UnreadableObject};
 pub use slim::event as slim_event;
 
 /// After this many seconds the server ends a watch, and a new one begins. Five seconds later a watch without any data,

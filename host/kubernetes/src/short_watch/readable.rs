@@ -11,7 +11,6 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::k8s::KubernetesError;
 use wasmspawner_outgoing::json_problem;
 
 /// An object of which at least the name can be read.
@@ -22,6 +21,11 @@ pub struct Readable<K> {
     /// What is wrong with the rest.
     problem: Option<String>,
 }
+
+/// An object that cannot be read, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnreadableObject(String);
 
 impl<K: Resource> Readable<K> {
     /// The object, if all of it can be read. Otherwise the log says that it is left out.
@@ -40,10 +44,10 @@ impl<K: Resource> Readable<K> {
     }
 
     /// The object; an error if it cannot be read.
-    pub fn required(self) -> Result<K, KubernetesError> {
+    pub fn required(self) -> Result<K, UnreadableObject> {
         match self.problem {
             None => Ok(self.object),
-            Some(problem) => Err(KubernetesError::Malformed(problem.into())),
+            Some(problem) => Err(UnreadableObject(problem)),
         }
     }
 

@@ -89,8 +89,8 @@ mod tests {
             (vec!["acme:notes/list"], "does not export wasmspawner:policy/metadata"),
             (vec!["wasmspawner:policy/metadata@0.9.0"], "0.9.0; this service implements 0.1.0"),
             (
-                vec!["wasmspawner:policy/metadata@0.1.0", "wasmspawner:policy/form@0.1.0"],
-                "wasmspawner:policy/form@0.1.0",
+                vec!["wasmspawner:policy/metadata@0.1.0", "wasmspawner:policy/form@0.3.0"],
+                "wasmspawner:policy/form@0.3.0",
             ),
             (
                 vec!["wasmspawner:policy/metadata@0.1.0", "wasmspawner:policy/quotas@0.1.0"],
