@@ -6,7 +6,7 @@ mod file;
 mod trust;
 mod trusted_keys;
 
-pub(super) use file::signature_files;
-pub(super) use trust::Trust;
+pub(crate) use file::signature_files;
+pub(crate) use trust::Trust;
 pub use trusted_keys::{NotSigned, WrongKey};
-pub(super) use trusted_keys::{Signer, TrustedKeys};
+pub(crate) use trusted_keys::{Signer, TrustedKeys};

@@ -7,10 +7,10 @@ mod live;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(super) use datum::Datum;
-pub(super) use documents::Documents;
+pub(crate) use datum::Datum;
+pub(crate) use documents::Documents;
 pub use live::DataReport;
-pub(super) use live::LiveData;
+pub(crate) use live::LiveData;
 
 /// The data of one policy at one moment, by name.
-pub(super) type SiteData = Arc<BTreeMap<String, Datum>>;
+pub(crate) type SiteData = Arc<BTreeMap<String, Datum>>;

@@ -15,10 +15,10 @@ use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnSpec, SpawnSt
 use super::{Driver, Preparation};
 use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
-use crate::approve::Approved;
+use crate::decide::approve::Approved;
 use crate::errors::SpawnError;
-use crate::message::StopRequest;
-use crate::place_observer::PlaceObserver;
+use crate::labs::message::StopRequest;
+use crate::driver::place_observer::PlaceObserver;
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn, soon};
 
 impl Driver {

@@ -3,6 +3,13 @@
 //! The driver is a loop: it receives an event, the lab's state machine takes a step, the effects of the step are
 //! carried out and published, and the next requests are planned from the new state.
 
+pub(crate) mod bind;
+pub(crate) mod drivers;
+pub(crate) mod place_observer;
+pub(crate) mod recover;
+pub(crate) mod requests;
+pub(crate) mod workload_observer;
+
 mod accept;
 mod place;
 mod pool;
@@ -30,17 +37,17 @@ use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::StagePolicy;
 use wasmspawner_core::volumes::Release;
 
-use crate::approve::Approved;
+use crate::decide::approve::Approved;
 use crate::context::Context;
 use crate::errors::SpawnError;
-use crate::evaluate::Decided;
+use crate::decide::evaluate::Decided;
 use crate::labs::Labs;
-use crate::live_log::LiveLog;
-use crate::message::{Message, Waiting};
-use crate::place_observer::PlaceObserver;
-use crate::requests::{self, TaskResult};
-use crate::snapshot::LabDetails;
-use crate::view::View;
+use crate::published::live_log::LiveLog;
+use crate::labs::message::{Message, Waiting};
+use crate::driver::place_observer::PlaceObserver;
+use crate::driver::requests::{self, TaskResult};
+use crate::published::snapshot::LabDetails;
+use crate::published::view::View;
 use wasmspawner_history::HistoryEntry;
 use wasmspawner_kubernetes::k8s::reached;
 use wasmspawner_kubernetes::records::StoredSpawn;
@@ -52,25 +59,25 @@ const LINGER: Duration = Duration::from_mins(10);
 const FAILED_CHILD_KEPT: SignedDuration = SignedDuration::from_mins(10);
 
 /// The driver of one lab, or of what a lab has started.
-pub(super) struct Driver {
-    pub(super) key: SpawnKey,
-    pub(super) context: Arc<Context>,
-    pub(super) labs: Labs,
-    pub(super) lab: Lab,
+pub(crate) struct Driver {
+    pub(crate) key: SpawnKey,
+    pub(crate) context: Arc<Context>,
+    pub(crate) labs: Labs,
+    pub(crate) lab: Lab,
     /// The lab's record, as it was last written or read.
-    pub(super) record: Option<StoredSpawn>,
+    pub(crate) record: Option<StoredSpawn>,
     /// The spawn that was refused because it was not known whether its record had been written.
     unanswered: Option<JobId>,
     /// The name of the caller who asked for the operation under way.
-    pub(super) requested_by: Option<String>,
+    pub(crate) requested_by: Option<String>,
     /// What is known of the lab's place in the cluster; `None` before the first spawn.
-    pub(super) observer: Option<PlaceObserver>,
-    pub(super) about: Arc<LabDetails>,
+    pub(crate) observer: Option<PlaceObserver>,
+    pub(crate) about: Arc<LabDetails>,
     /// What the spawn under way is made from, so far.
-    pub(super) preparation: Preparation,
-    pub(super) log: Option<Arc<LiveLog>>,
+    pub(crate) preparation: Preparation,
+    pub(crate) log: Option<Arc<LiveLog>>,
     /// The record of the operation under way, or of the last one while the lab runs.
-    pub(super) history: Option<HistoryEntry>,
+    pub(crate) history: Option<HistoryEntry>,
     /// The operation under way, for traces.
     span: Span,
     tasks: JoinSet<TaskResult>,
@@ -90,7 +97,7 @@ pub(super) struct Driver {
 }
 
 /// How far the preparation of a spawn has come.
-pub(super) enum Preparation {
+pub(crate) enum Preparation {
     /// No spawn is under way, or its objects have been created.
     Nothing,
     /// The policies have approved the request.
@@ -102,7 +109,7 @@ pub(super) enum Preparation {
 }
 
 impl Driver {
-    pub(super) fn new(
+    pub(crate) fn new(
         key: SpawnKey,
         context: Arc<Context>,
         labs: Labs,
@@ -139,7 +146,7 @@ impl Driver {
     }
 
     /// Runs until the lab is gone and nobody has asked for it for `LINGER`.
-    pub(super) async fn run(mut self: Box<Self>) {
+    pub(crate) async fn run(mut self: Box<Self>) {
         self.observe();
         loop {
             let wake = self.wake_in();
@@ -195,13 +202,13 @@ impl Driver {
     }
 
     /// Takes a step for an event and plans the next requests.
-    pub(super) fn on_event(&mut self, event: Event) {
+    pub(crate) fn on_event(&mut self, event: Event) {
         let effects = self.lab.step(event, self.context.restart_policy(), self.context.now());
         self.carry_out(effects);
         self.start_planned_requests();
     }
 
-    pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
+    pub(crate) fn carry_out(&mut self, effects: Vec<Effect>) {
         let says_more = !effects.is_empty();
         // The lab's state is published before its events, so that it is never behind them.
         self.publish();
@@ -249,7 +256,7 @@ impl Driver {
     }
 
     /// Reads what the cluster shows of the lab, and takes a step for it.
-    pub(super) fn observe(&mut self) {
+    pub(crate) fn observe(&mut self) {
         let kept = match &self.lab.phase {
             Phase::Running(running) => running.pod_uid.clone(),
             _ => None,
@@ -274,13 +281,13 @@ impl Driver {
     }
 
     /// Adds to an observation what a lab has started.
-    pub(super) fn observe_children(&self, observed: &mut Observed) {
+    pub(crate) fn observe_children(&self, observed: &mut Observed) {
         if self.key.is_lab() {
             observed.children = self.labs.children_of(&self.key.lab);
         }
     }
 
-    pub(super) fn stage_policy(&self) -> StagePolicy {
+    pub(crate) fn stage_policy(&self) -> StagePolicy {
         StagePolicy {
             kind: self.key.kind(),
             was_ready: matches!(self.lab.phase, Phase::Running(_)),
@@ -386,14 +393,14 @@ impl Driver {
         }
     }
 
-    pub(super) fn is_creating(&self) -> bool {
+    pub(crate) fn is_creating(&self) -> bool {
         self.accepting
             || self.lab.in_flight.awaits(Request::Bind)
             || self.lab.in_flight.awaits(Request::Create)
             || matches!(&self.lab.phase, Phase::Starting(starting) if starting.step != SpawnStep::Waiting)
     }
 
-    pub(super) fn job_id(&self) -> Option<JobId> {
+    pub(crate) fn job_id(&self) -> Option<JobId> {
         self.lab.operation.map(|operation| operation.job_id)
     }
 }

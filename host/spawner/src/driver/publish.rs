@@ -12,12 +12,12 @@ use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{Finding, Stage};
 
 use super::Driver;
-use crate::lab_events::event_of;
-use crate::live_log::LiveLog;
-use crate::place_observer::PlaceObserver;
-use crate::quota_claims::share_of;
-use crate::snapshot::{LabSnapshot, url};
-use crate::view::View;
+use crate::labs::lab_events::event_of;
+use crate::published::live_log::LiveLog;
+use crate::driver::place_observer::PlaceObserver;
+use crate::labs::quota_claims::share_of;
+use crate::published::snapshot::{LabSnapshot, url};
+use crate::published::view::View;
 use wasmspawner_telemetry::{Metrics, SpawnOutcome, TraceId, trace};
 
 impl Driver {

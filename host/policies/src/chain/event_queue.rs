@@ -1,0 +1,74 @@
+//! The events that wait until policies have heard of them. Nobody waits for that.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use wasmspawner_core::policy::LabEvent;
+
+/// How many may wait.
+const WAITING: usize = 1024;
+
+/// The events that wait.
+pub(crate) struct EventQueue {
+    sender: Sender<LabEvent>,
+    receiver: Mutex<Receiver<LabEvent>>,
+    /// True while events are lost, so that this is logged once.
+    full: AtomicBool,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        let (sender, receiver) = channel(WAITING);
+        Self { sender, receiver: Mutex::new(receiver), full: AtomicBool::default() }
+    }
+}
+
+impl EventQueue {
+    /// Adds an event; false if too many wait, and this one is lost.
+    pub(crate) fn add(&self, event: LabEvent) -> bool {
+        let added = self.sender.try_send(event).is_ok();
+        let was_full = self.full.swap(!added, Ordering::Relaxed);
+        if !added && !was_full {
+            tracing::warn!("policies hear events too slowly; some are lost");
+        }
+        added
+    }
+
+    /// The next event.
+    pub(crate) async fn next(&self) -> Option<LabEvent> {
+        self.receiver.lock().await.recv().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use wasmspawner_core::policy::{Happening, Subject};
+
+    use super::*;
+
+    fn event(number: usize) -> LabEvent {
+        LabEvent {
+            what: Happening::Ready,
+            at: Timestamp::UNIX_EPOCH,
+            username: number.to_string(),
+            server: String::new(),
+            operation: None,
+            image: None,
+            took: None,
+            reason: None,
+            message: None,
+            subject: Subject::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn as_many_wait_as_may_and_the_others_are_lost() {
+        let queue = EventQueue::default();
+        let added = (0..WAITING + 10).filter(|number| queue.add(event(*number))).count();
+        assert_eq!(added, WAITING);
+        assert_eq!(queue.next().await.unwrap().username, "0");
+        assert!(queue.add(event(1)));
+    }
+}

@@ -1,0 +1,81 @@
+//! `on_failure: last-good`: the version of a policy that answers where the policy fails.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::source::component_source::{Component, ComponentSource};
+use crate::engine::Engine;
+use crate::reports::loaded_policy::{LastGoodReport, LoadedPolicy};
+use crate::policy::loader;
+use crate::limits::patience::Patience;
+use crate::policy::Policy;
+use crate::source::spec::PolicySpec;
+use crate::reports::version_record::{Version, VersionRecord};
+
+/// An earlier version of a policy, which answers where the policy fails.
+pub(crate) struct LastGood {
+    pub(crate) policy: Policy,
+    answers: AtomicU64,
+}
+
+impl LastGood {
+    /// This version, with the grants and limits of the policy that takes its place; none if that is not possible.
+    pub(crate) fn before(next: &Policy, good: &Policy, engine: &Engine) -> Option<Self> {
+        if !next.trust.includes(good.trust.key().as_ref()) {
+            return None;
+        }
+        match good.under(&next.spec, engine) {
+            Ok(policy) => Some(Self { policy, answers: AtomicU64::default() }),
+            Err(error) => {
+                tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be kept");
+                None
+            }
+        }
+    }
+
+    /// The version of the record, and the version as it can be used now.
+    pub(crate) async fn recorded(
+        record: Option<VersionRecord>,
+        next: &Policy,
+        engine: &Arc<Engine>,
+        patience: &Patience,
+    ) -> (Option<Version>, Option<Self>) {
+        let version = record.and_then(|record| record.last_good_for(&next.recorded()));
+        let Some(version) = version.filter(|version| next.trust.includes(version.key.as_ref())) else {
+            return (None, None);
+        };
+        let loaded = load(&version, next, engine, patience).await;
+        (Some(version), loaded.map(|policy| Self { policy, answers: AtomicU64::default() }))
+    }
+
+    /// Counts an answer.
+    pub(crate) fn answered(&self) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn report(&self) -> LastGoodReport {
+        let LoadedPolicy { version, digest, signed_by, .. } = self.policy.loaded();
+        let answers = self.answers.load(Ordering::Relaxed);
+        LastGoodReport { version, digest: digest.to_string(), signed_by, answers }
+    }
+}
+
+async fn load(version: &Version, next: &Policy, engine: &Arc<Engine>, patience: &Patience) -> Option<Policy> {
+    let records = engine.versions.as_ref()?;
+    let Some(bytes) = records.component(version) else {
+        tracing::warn!(policy = %next.name(), "the component of the policy's last good version is not there, or damaged");
+        return None;
+    };
+    let spec = PolicySpec {
+        source: ComponentSource::File(records.component_file(&version.component)),
+        digest: Some(version.component),
+        config: version.config.clone(),
+        data: version.data.clone(),
+        candidate: None,
+        ..next.spec.clone()
+    };
+    let component = Component::recorded(bytes, next.trust.of(version.key.as_ref()));
+    let loaded = Box::pin(loader::load(engine, spec, component, patience)).await;
+    let warn = |error: &_| tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be loaded now");
+    loaded.inspect_err(warn).ok()
+}

@@ -1,0 +1,99 @@
+//! Loads a chain of policies.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::try_join_all;
+use wasmspawner_core::config::OnFailure;
+
+use super::candidate::Candidate;
+use crate::engine::Engine;
+use crate::errors::{LoadError, LoadErrorKind};
+use super::last_good::LastGood;
+use super::link::Link;
+use crate::policy::loader;
+use crate::limits::patience::Patience;
+use crate::policy::Policy;
+use crate::source::spec::PolicySpec;
+use crate::reports::version_record::{Version, VersionRecord};
+
+/// The policies in the order in which they are asked.
+pub(crate) type Chain = Vec<Arc<Link>>;
+
+/// Loads a chain that takes the place of `before`.
+pub(crate) async fn load_chain(
+    engine: &Arc<Engine>,
+    specs: Vec<PolicySpec>,
+    before: &Chain,
+) -> Result<Chain, LoadError> {
+    let mut names = BTreeSet::new();
+    for spec in &specs {
+        if !names.insert(spec.name.clone()) {
+            return Err(LoadError { policy: spec.name.clone(), kind: LoadErrorKind::DuplicateName });
+        }
+    }
+    // Several slow registries take no longer than one.
+    let components = try_join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await?;
+    let patience = Patience::default();
+    let (mut chain, mut records) = (Vec::with_capacity(specs.len()), Vec::new());
+    for (spec, component) in specs.into_iter().zip(components) {
+        let candidate = load_candidate(engine, &spec).await;
+        let bytes = component.bytes.clone();
+        let policy = Box::pin(loader::load(engine, spec, component, &patience)).await?;
+        let replaced = before.iter().find(|link| link.name() == policy.name());
+        let recorded = record_before(engine, &policy);
+        remember_failure(recorded.as_ref(), replaced, &policy);
+        let in_memory = replaced.and_then(|link| link.last_good_for(&policy, engine));
+        let (version, last_good) = match in_memory {
+            Some(last_good) => (Some(last_good.policy.recorded()), Some(last_good)),
+            None => LastGood::recorded(recorded, &policy, engine, &patience).await,
+        };
+        if policy.spec.on_failure == OnFailure::LastGood {
+            records.push((record(&policy, version), bytes));
+        }
+        chain.push(Arc::new(Link { policy, candidate, last_good }));
+    }
+    // Only now is it known that all of them will be used.
+    keep_records(engine, records).await;
+    Ok(chain)
+}
+
+/// What is recorded of the policy, if it falls back on an earlier version.
+fn record_before(engine: &Engine, policy: &Policy) -> Option<VersionRecord> {
+    let falls_back = policy.spec.on_failure == OnFailure::LastGood;
+    engine.versions.as_ref().filter(|_| falls_back)?.of(policy.name())
+}
+
+/// A version that has failed remains one when it is loaded again.
+fn remember_failure(before: Option<&VersionRecord>, replaced: Option<&Arc<Link>>, policy: &Policy) {
+    let recorded = before.is_some_and(|record| record.failed && record.in_use.is_like(&policy.recorded()));
+    if recorded || replaced.is_some_and(|link| link.has_failed() && policy.is_like(&link.policy)) {
+        policy.set_failed();
+    }
+}
+
+fn record(policy: &Policy, last_good: Option<Version>) -> VersionRecord {
+    let (name, in_use) = (policy.name().to_string(), policy.recorded());
+    VersionRecord { policy: name, in_use, failed: policy.has_failed(), last_good }
+}
+
+async fn keep_records(engine: &Engine, records: Vec<(VersionRecord, Bytes)>) {
+    let Some(kept) = engine.versions.clone() else { return };
+    let replaced = tokio::task::spawn_blocking(move || kept.replace(&records)).await;
+    if let Err(error) = replaced.unwrap_or_else(|panic| Err(panic.into())) {
+        // The only consequence is that no version answers where a policy fails after a restart.
+        tracing::warn!(%error, "the versions of the policies in use cannot be recorded");
+    }
+}
+
+async fn load_candidate(engine: &Arc<Engine>, spec: &PolicySpec) -> Option<Arc<Candidate>> {
+    let candidate = spec.candidate.as_deref()?.clone();
+    let loaded = async {
+        let component = loader::read(&engine.options, &candidate).await?;
+        // The policies in use do not wait for it.
+        Box::pin(loader::load(engine, candidate, component, &Patience::none())).await
+    };
+    let loaded = loaded.await.map_err(|error| error.kind);
+    Some(Arc::new(Candidate::new(spec.name.clone(), loaded)))
+}

@@ -1,0 +1,388 @@
+pub(crate) mod candidate;
+pub(crate) mod event_queue;
+pub(crate) mod last_good;
+pub(crate) mod link;
+pub(crate) mod loader;
+pub(crate) mod reload;
+pub(crate) mod told;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::config::OnFailure;
+use wasmspawner_core::digest::Digest;
+use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::images::{ImageMenu, WantedImage};
+use wasmspawner_core::policy::{
+    self, AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer,
+    Options, Subject, User, Verdict,
+};
+use wasmspawner_core::quota::{Quota, Usage};
+
+use crate::source::cache;
+use crate::chain::loader::{Chain, load_chain};
+use super::engine::{Engine, EngineOptions};
+use super::errors::{CallBlame, CallError, EngineError, LoadError};
+use crate::chain::event_queue::EventQueue;
+use crate::names::hook::Hook;
+use crate::chain::link::Link;
+use crate::reports::loaded_policy::LoadedPolicy;
+use super::policy::Policy;
+use crate::names::policy_name::PolicyName;
+use crate::policy::question::Question;
+use crate::source::spec::PolicySpec;
+use crate::source::watched_files::WatchedFiles;
+use wasmspawner_registry::inventory::LiveInventory;
+
+/// The answer of one policy of the chain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyAnswer<T> {
+    /// The policy that answered.
+    pub policy: PolicyName,
+    /// The answer.
+    pub value: T,
+}
+
+/// Why the chain of policies cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum FailedPolicies {
+    /// The engine cannot be set up.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// One of the policies cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// What a policy answers to `build-pod` and `lab-server`.
+struct BothAnswers {
+    /// The component that has answered, which is another one than that in use if that has failed.
+    component: Digest,
+    /// `None` if it does not have the hook.
+    customization: Option<Customization>,
+    /// `None` if it does not have the hook.
+    server: Option<LabServer>,
+}
+
+/// The loaded chain of policies. Clones share it.
+///
+/// Every call uses the chain that was loaded when the call began. If a policy fails by its own fault, the call fails.
+/// Where the operator chose [`OnFailure::Skip`], a policy that fails to make a form or to customize a pod is skipped with
+/// a warning. A policy that limits or refuses is never skipped: whoever can make it fail would be free of it.
+#[derive(Clone)]
+pub struct Policies {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) live: Arc<ArcSwap<Chain>>,
+    /// The files from which the chain was loaded, or could not be loaded. Locked while the chain is being changed.
+    pub(crate) files: Arc<Mutex<WatchedFiles>>,
+    events: Arc<EventQueue>,
+}
+
+impl Policies {
+    /// Starts the engine and loads the chain in the given order.
+    ///
+    /// # Errors
+    ///
+    /// If one policy cannot be loaded, none is.
+    pub async fn load(specs: Vec<PolicySpec>, options: EngineOptions) -> Result<Self, FailedPolicies> {
+        if let Some(directory) = &options.cache {
+            cache::open(directory)?;
+        }
+        let engine = Arc::new(Engine::new(options)?);
+        let files = WatchedFiles::of(&specs);
+        let chain = load_chain(&engine, specs, &Chain::new()).await?;
+        let live = Arc::new(ArcSwap::from_pointee(chain));
+        Ok(Self { engine, live, files: Arc::new(Mutex::new(files)), events: Arc::default() })
+    }
+
+    /// The policies of the chain, in order.
+    pub fn loaded(&self) -> Vec<LoadedPolicy> {
+        self.live.load().iter().map(|policy| policy.loaded()).collect()
+    }
+
+    /// What policies can learn about images.
+    pub fn inventory(&self) -> &LiveInventory {
+        &self.engine.options.inventory
+    }
+
+    /// The configuration of the policy of this name.
+    pub fn spec(&self, policy: &PolicyName) -> Option<PolicySpec> {
+        self.live.load().iter().find(|live| live.name() == policy).map(|live| live.spec.clone())
+    }
+
+    /// The spawn form of the last policy that has one; `None` if no policy has one.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
+        let Some(policy) = self.form_policy() else { return Ok(None) };
+        let answer = policy.ask(&self.engine, |policy| policy.render_form(&self.engine, context)).await;
+        policy.compare(&self.engine, answer.as_ref(), || Question::RenderForm(context.clone()));
+        skippable_answer(&policy, answer)
+    }
+
+    /// The options that a submission of the form stands for, parsed by the policy that makes the form; `None` if no
+    /// policy has one.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy. An invalid submission is `Invalid`.
+    pub async fn parse_submission(
+        &self,
+        submission: &Options,
+        context: &FormContext,
+    ) -> Result<Option<PolicyAnswer<Options>>, CallError> {
+        let Some(policy) = self.form_policy() else { return Ok(None) };
+        let answer =
+            policy.ask(&self.engine, |policy| policy.parse_form(&self.engine, submission, context)).await;
+        let question = || Question::ParseForm(submission.clone(), context.clone());
+        policy.compare(&self.engine, answer.as_ref(), question);
+        deciding_answer(&policy, answer)
+    }
+
+    /// The user's menu of images: that of the last policy that has one; `None` if no policy has one.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy. A policy is never skipped: its menu may be what keeps users from an image.
+    pub async fn image_menu(
+        &self,
+        context: &FormContext,
+    ) -> Result<Option<PolicyAnswer<ImageMenu>>, CallError> {
+        for policy in self.live.load_full().iter().rev() {
+            let answer = policy.ask(&self.engine, |policy| policy.image_menu(&self.engine, context)).await;
+            policy.compare(&self.engine, answer.as_ref(), || Question::ImageMenu(context.clone()));
+            let Some(PolicyAnswer { policy, value: Some(menu) }) = deciding_answer(policy, answer)? else {
+                continue;
+            };
+            return Ok(Some(PolicyAnswer { policy, value: menu }));
+        }
+        Ok(None)
+    }
+
+    /// The images that the policies want nodes to have, in the order of the chain.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn prepull(&self) -> Result<Vec<WantedImage>, CallError> {
+        let mut wanted = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer = skippable_answer(
+                policy,
+                policy.ask(&self.engine, |policy| policy.prepull(&self.engine)).await,
+            )?;
+            wanted.extend(answer.into_iter().flat_map(|answer| answer.value));
+        }
+        Ok(wanted)
+    }
+
+    /// The limits of all policies that set limits. Of each limit, the smallest holds.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn limits(
+        &self,
+        user: &User,
+        usage: Usage,
+        subject: &Subject,
+    ) -> Result<Vec<PolicyAnswer<Quota>>, CallError> {
+        let mut answers = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer =
+                policy.ask(&self.engine, |policy| policy.limits(&self.engine, user, usage, subject)).await;
+            let question = || Question::Limits(user.clone(), usage, subject.clone());
+            policy.compare(&self.engine, answer.as_ref(), question);
+            answers.extend(deciding_answer(policy, answer)?);
+        }
+        Ok(answers)
+    }
+
+    /// The verdicts of the policies, up to the first denial. The action is allowed if all policies allow it.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn authorize(
+        &self,
+        request: &AuthorizeRequest,
+    ) -> Result<Vec<PolicyAnswer<Verdict>>, CallError> {
+        let mut answers = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer = policy.ask(&self.engine, |policy| policy.authorize(&self.engine, request)).await;
+            policy.compare(&self.engine, answer.as_ref(), || Question::Authorize(request.clone()));
+            let Some(answer) = deciding_answer(policy, answer)? else { continue };
+            let denied = matches!(answer.value, Verdict::Deny(_));
+            answers.push(answer);
+            if denied {
+                break;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Whether a lab may be put into a workload, up to the first denial. Empty if no policy decides about that.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn inject(
+        &self,
+        request: &InjectRequest,
+        subject: &Subject,
+    ) -> Result<Vec<PolicyAnswer<InjectVerdict>>, CallError> {
+        let mut answers = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer =
+                policy.ask(&self.engine, |policy| policy.inject(&self.engine, request, subject)).await;
+            let question = || Question::Inject(request.clone(), subject.clone());
+            policy.compare(&self.engine, answer.as_ref(), question);
+            let Some(answer) = deciding_answer(policy, answer)? else { continue };
+            let denied = matches!(answer.value, InjectVerdict::Deny(_));
+            answers.push(answer);
+            if denied {
+                break;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Tells the policies of something that has happened, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] of the last policy that failed; the others have heard of it all the same.
+    pub async fn on_event(&self, event: &LabEvent) -> Result<Vec<PolicyAnswer<()>>, CallError> {
+        let (mut answers, mut failed) = (Vec::new(), None);
+        for policy in self.live.load_full().iter() {
+            match deciding_answer(
+                policy,
+                policy.ask(&self.engine, |policy| policy.on_event(&self.engine, event)).await,
+            ) {
+                Ok(answer) => answers.extend(answer),
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(answers), Err)
+    }
+
+    /// Lets the policies hear of something that has happened, without anybody waiting for it. If too much waits already, it is
+    /// lost.
+    pub fn tell(&self, event: LabEvent) {
+        if self.live.load().iter().any(|policy| policy.hears_events()) {
+            self.events.add(event);
+        }
+    }
+
+    /// Lets the policies hear of what was told, until `shutdown`.
+    pub async fn deliver_events(&self, shutdown: CancellationToken) {
+        while let Some(Some(event)) = shutdown.run_until_cancelled(self.events.next()).await {
+            if let Err(error) = self.on_event(&event).await {
+                tracing::warn!(policy = %error.policy, %error, "a policy failed when it heard of an event");
+            }
+        }
+    }
+
+    /// What the policies ask for in the pod, and how its program is reached, in the order of the chain.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn customize(&self, request: &LabRequest) -> Result<Vec<policy::ChainAnswer>, CallError> {
+        let mut answers = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer = skippable_answer(policy, self.both_answers(policy, request).await)?;
+            let Some(PolicyAnswer { policy: name, value: both }) = answer else { continue };
+            answers.push(policy::ChainAnswer {
+                author: policy::Author::Policy(name.into()),
+                component: Some(both.component),
+                grants: policy.spec.grants.clone(),
+                customization: both.customization.unwrap_or_default(),
+                server: both.server.unwrap_or_default(),
+            });
+        }
+        Ok(answers)
+    }
+
+    /// The answers of one policy to `build-pod` and `lab-server`; `None` if it has neither hook. If one of them fails, the
+    /// policy has failed: half of what it wants may be worse than nothing.
+    async fn both_answers(
+        &self,
+        link: &Link,
+        request: &LabRequest,
+    ) -> Option<Result<BothAnswers, CallError>> {
+        let answer = link.ask(&self.engine, async |policy| {
+            let customization = policy.customize(&self.engine, request).await;
+            let server = policy.lab_server(&self.engine, request).await;
+            match (customization.transpose(), server.transpose()) {
+                (Ok(None), Ok(None)) => None,
+                (Ok(customization), Ok(server)) => {
+                    Some(Ok(BothAnswers { component: policy.digest, customization, server }))
+                }
+                (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+            }
+        });
+        let answer = answer.await;
+        self.compare_both(link, answer.as_ref(), request);
+        answer
+    }
+
+    fn compare_both(
+        &self,
+        link: &Link,
+        answer: Option<&Result<BothAnswers, CallError>>,
+        request: &LabRequest,
+    ) {
+        let build_pod = || Question::BuildPod(request.clone());
+        let lab_server = || Question::LabServer(request.clone());
+        match answer {
+            Some(Err(error)) if error.hook == Hook::LabServer => {
+                link.compare_error(&self.engine, error, lab_server);
+            }
+            Some(Err(error)) => link.compare_error(&self.engine, error, build_pod),
+            Some(Ok(BothAnswers { customization, server, .. })) => {
+                link.compare_told(&self.engine, || json!(customization), build_pod);
+                link.compare_told(&self.engine, || json!(server), lab_server);
+            }
+            None => {
+                link.compare_told(&self.engine, || Value::Null, build_pod);
+                link.compare_told(&self.engine, || Value::Null, lab_server);
+            }
+        }
+    }
+
+    fn form_policy(&self) -> Option<Arc<Link>> {
+        self.live.load().iter().rev().find(|policy| policy.exports_form()).cloned()
+    }
+}
+
+/// Turns one policy's answer into the chain's. `None` if the policy does not have the hook.
+fn deciding_answer<T>(
+    policy: &Policy,
+    answer: Option<Result<T, CallError>>,
+) -> Result<Option<PolicyAnswer<T>>, CallError> {
+    answer.transpose().map(|value| value.map(|value| PolicyAnswer { policy: policy.name().clone(), value }))
+}
+
+/// Like [`deciding_answer`]; also `None` if the policy has failed and is skipped.
+fn skippable_answer<T>(
+    policy: &Policy,
+    answer: Option<Result<T, CallError>>,
+) -> Result<Option<PolicyAnswer<T>>, CallError> {
+    match deciding_answer(policy, answer) {
+        Err(error) if passed_over(policy, &error) => {
+            tracing::warn!(policy = %policy.name(), %error, "the policy failed and is skipped");
+            Ok(None)
+        }
+        answer => answer,
+    }
+}
+
+fn passed_over(policy: &Policy, error: &CallError) -> bool {
+    policy.spec.on_failure == OnFailure::Skip && error.kind.blame() == CallBlame::Policy
+}

@@ -1,0 +1,379 @@
+pub(crate) mod background;
+pub(crate) mod compiler;
+pub(crate) mod config;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use wasmtime::component::{InstancePre, Linker, ResourceTableError};
+use wasmtime::{CallHook, Store, Trap, UpdateDeadline};
+
+use crate::engine::background::{Background, Pace};
+use crate::contract::call_state::CallState;
+use crate::engine::compiler::Compiler;
+use crate::engine::config::config;
+use super::errors::{CallErrorKind, EngineError};
+use crate::names::hook::Hook;
+use crate::contract::hook_table::{Calling, Ended, Guest, WrongType};
+use super::limits::{DeadlineExceeded, Limits, MemoryExceeded, NoSharedMemory, as_millis};
+use crate::names::message::message;
+use crate::contract::package;
+use crate::names::policy_name::PolicyName;
+use super::site_data::Documents;
+use crate::limits::slots::{PolicySlots, Slots};
+use crate::limits::time_slice::{InSlices, Length, TICK, TimeSlice};
+use crate::reports::version_record::VersionRecords;
+use crate::limits::machine_memory;
+use wasmspawner_registry::Artifacts;
+use wasmspawner_registry::inventory::LiveInventory;
+
+/// After so many calls of the host it is looked how long the slice is. To look at the time takes as long as a short call.
+const CALLS_OF_HOST: u32 = 16;
+
+/// In the message of the error that a guest returned too many bytes, whose type the engine keeps private.
+const TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// One call of a policy, for the metrics.
+#[derive(Debug)]
+pub struct CallRecord<'a> {
+    /// The policy that was called.
+    pub policy: &'a PolicyName,
+    /// The hook that was called.
+    pub hook: Hook,
+    /// `ok`, or the name of the [`CallErrorKind`].
+    pub outcome: &'static str,
+    /// The time from the request for a slot to the answer.
+    pub duration: Duration,
+}
+
+/// Called after every call of a policy. It must not block.
+pub type OnCall = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
+
+/// Called for every call of a policy that has a candidate: `same`, `different` or `skipped`. It must not block.
+pub type OnCompared = Arc<dyn Fn(&PolicyName, Hook, &'static str) + Send + Sync>;
+
+/// The settings for running policies.
+#[derive(Clone)]
+pub struct EngineOptions {
+    /// How many calls may run at the same time; further ones wait.
+    pub slots: u32,
+    /// How long a call waits for a slot.
+    pub slot_wait: Duration,
+    /// The memory of all calls together, in bytes; at least that of one call.
+    pub memory: usize,
+    /// The largest component that is accepted, in bytes.
+    pub component_bytes: u64,
+    /// Compiles components.
+    pub compiler: Compiler,
+    /// The directory for compiled components, which must be private to this user. `None`: compiles at every start.
+    pub cache: Option<PathBuf>,
+    /// Whether calls begin with a prepared copy of the policy, where it offers that.
+    pub prepare: bool,
+    /// The registries from which components are downloaded.
+    pub artifacts: Artifacts,
+    /// What policies can learn about images.
+    pub inventory: LiveInventory,
+    /// Called after every call of a policy.
+    pub on_call: OnCall,
+    /// Called when the answer of a candidate has been compared.
+    pub on_compared: OnCompared,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            slots: 64,
+            slot_wait: Duration::from_secs(2),
+            memory: machine_memory::limit() / 2,
+            component_bytes: 32 << 20,
+            compiler: Compiler::default(),
+            cache: None,
+            prepare: true,
+            artifacts: Artifacts::default(),
+            inventory: LiveInventory::default(),
+            on_call: Arc::new(|_| {}),
+            on_compared: Arc::new(|_, _, _| {}),
+        }
+    }
+}
+
+/// Runs calls of components, each in its own instance.
+pub(crate) struct Engine {
+    pub(crate) wasm: wasmtime::Engine,
+    pub(crate) linker: Linker<CallState>,
+    pub(crate) options: EngineOptions,
+    /// The documents with data of the site.
+    pub(crate) documents: Documents,
+    /// Which versions of policies are in use, and were; nothing is recorded without a folder for it.
+    pub(crate) versions: Option<Arc<VersionRecords>>,
+    pub(crate) slots: Slots,
+    pub(crate) background: Background,
+}
+
+impl Engine {
+    pub(crate) fn new(options: EngineOptions) -> Result<Self, EngineError> {
+        let wasm = wasmtime::Engine::new(&config(Some(options.slots))).or_else(|error| {
+            // The address space may be limited (`ulimit -v`, small containers). Calls are then slower, but as many are
+            // possible.
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "no memory pool for policies; every call maps its own"
+            );
+            wasmtime::Engine::new(&config(None)).map_err(|error| setup(&error))
+        })?;
+        start_clock(&wasm)?;
+        Ok(Self {
+            linker: package::linker(&wasm).map_err(|error| setup(&error))?,
+            wasm,
+            slots: Slots::new(options.slots, options.slot_wait, options.memory),
+            background: Background::new()?,
+            versions: options
+                .cache
+                .as_ref()
+                .map(|folder| Arc::new(VersionRecords::new(folder.join("versions")))),
+            documents: Documents::new(options.cache.as_ref().map(|folder| folder.join("documents"))),
+            options,
+        })
+    }
+
+    /// Makes one call on a fresh instance, within `limits`. It goes on in the background once it has computed for long.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        component: &InstancePre<CallState>,
+        slots: &PolicySlots,
+        state: CallState,
+        limits: Limits,
+        pace: &Pace,
+        call: Calling<T>,
+    ) -> Result<T, CallErrorKind> {
+        let call = self.in_a_slot(component, slots, state, limits, call).await?;
+        in_time(&limits, &call.slice(), self.background.call(call, pace)).await
+    }
+
+    /// Makes one call that borrows something, on a fresh instance, within `limits`.
+    pub(crate) async fn call_here<'a, T: Send + 'a>(
+        &self,
+        component: &InstancePre<CallState>,
+        slots: &PolicySlots,
+        state: CallState,
+        limits: Limits,
+        call: impl FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
+    ) -> Result<T, CallErrorKind> {
+        let call = self.in_a_slot(component, slots, state, limits, call).await?;
+        in_time(&limits, &call.slice(), call).await
+    }
+
+    /// The call, as soon as there is a slot, which is held until the instance is dropped.
+    async fn in_a_slot<'a, T: Send + 'a, F>(
+        &self,
+        component: &InstancePre<CallState>,
+        slots: &PolicySlots,
+        state: CallState,
+        limits: Limits,
+        call: F,
+    ) -> Result<InSlices<impl Future<Output = Result<T, CallErrorKind>> + Send + use<'a, T, F>>, CallErrorKind>
+    where
+        F: FnOnce(Guest) -> BoxFuture<'a, Ended<T>> + Send + 'a,
+    {
+        let slot = self.slots.take(slots).await?;
+        let mut state = state;
+        state.memory.share(self.slots.memory(slots));
+        let (component, engine) = (component.clone(), self.wasm.clone());
+        let slice = TimeSlice::default();
+        let this_slice = slice.clone();
+        let run = async move {
+            let _slot = slot;
+            let mut store = store(&engine, state, &limits, this_slice);
+            let (store, answer) = match component.instantiate_async(&mut store).await {
+                Ok(instance) => call(Guest { store, instance }).await,
+                Err(error) => (store, Err(error)),
+            };
+            answer.map_err(|error| classify(&error, &store, &limits))?
+        };
+        Ok(InSlices::new(run, slice))
+    }
+}
+
+/// The answer of a call, unless it takes too long, whether it computes or not. If it could compute and has no CPU, the policy is
+/// not blamed for it.
+async fn in_time<T>(
+    limits: &Limits,
+    slice: &TimeSlice,
+    call: impl Future<Output = Result<T, CallErrorKind>>,
+) -> Result<T, CallErrorKind> {
+    let longest = limits.wall_clock();
+    tokio::time::timeout(longest, call).await.unwrap_or_else(|_| {
+        // It may have computed all the time in calls of the host, of which little counts.
+        Err(if slice.waits() || slice.computed_in_all() > longest / 2 {
+            CallErrorKind::Deadline(limits.deadline_ms)
+        } else {
+            CallErrorKind::NoCpu(as_millis(longest))
+        })
+    })
+}
+
+fn store(engine: &wasmtime::Engine, state: CallState, limits: &Limits, slice: TimeSlice) -> Store<CallState> {
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.memory);
+    store.set_hostcall_fuel(limits.answer_bytes);
+    let (this_slice, clock, mut calls) = (slice.clone(), engine.clone(), 0);
+    store.call_hook(move |_, hook| {
+        calls += u32::from(matches!(hook, CallHook::CallingHost));
+        if calls >= CALLS_OF_HOST {
+            calls = 0;
+            match this_slice.length() {
+                Length::Short => {}
+                // The clock, too, may have waited for a CPU.
+                Length::Long => clock.increment_epoch(),
+                Length::TooLong => return Err(DeadlineExceeded.into()),
+            }
+        }
+        Ok(())
+    });
+    // The clock says when to look, and the slices how long the guest has computed: waiting on a busy machine does not use up the
+    // policy's time, and neither does what the host does for it.
+    let deadline = Duration::from_millis(limits.deadline_ms);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        if slice.counted() > deadline {
+            return Err(DeadlineExceeded.into());
+        }
+        slice.let_others();
+        // Tokio's own yield also lets timers and sockets proceed.
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+    });
+    store
+}
+
+/// The clock has a thread of its own, because a busy executor must not stop the clock that ends busy guests.
+fn start_clock(engine: &wasmtime::Engine) -> Result<(), EngineError> {
+    let engine = engine.weak();
+    let tick = move || {
+        while let Some(engine) = engine.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            std::thread::sleep(TICK);
+        }
+    };
+    std::thread::Builder::new().name("policy-clock".into()).spawn(tick).map(drop).map_err(EngineError::Clock)
+}
+
+/// Classifies an error of the engine by its type.
+fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) -> CallErrorKind {
+    if error.is::<DeadlineExceeded>() {
+        return CallErrorKind::Deadline(limits.deadline_ms);
+    }
+    if let Some(exceeded) = error.downcast_ref::<MemoryExceeded>() {
+        return CallErrorKind::Memory { asked: exceeded.asked, limit: limits.memory_bytes };
+    }
+    if error.is::<NoSharedMemory>() {
+        return CallErrorKind::NoMemory;
+    }
+    if let Some(mismatch) = error.downcast_ref::<WrongType>() {
+        return CallErrorKind::Incompatible(mismatch.0.clone());
+    }
+    // The last of these: it holds more handles of the host than it may.
+    let ended =
+        error.is::<Trap>() || error.is::<wasmtime_wasi::I32Exit>() || error.is::<ResourceTableError>();
+    // Violations of the canonical ABI are reported as plain messages.
+    let malformed = error.is::<&'static str>() || error.is::<String>() || error.is::<std::str::Utf8Error>();
+    if ended || malformed {
+        return CallErrorKind::Trap(last_words(store, error));
+    }
+    let cause = error.root_cause().to_string();
+    if cause.contains(TOO_LARGE) {
+        return CallErrorKind::OutputTooLarge(limits.answer_bytes);
+    }
+    // Whatever else it is, the policy is not blamed for it, so that it is never skipped because of it.
+    CallErrorKind::Engine(cause)
+}
+
+fn last_words(store: &Store<CallState>, error: &wasmtime::Error) -> String {
+    let stderr = store.data().stderr();
+    if stderr.is_empty() { error.root_cause().to_string() } else { message(stderr) }
+}
+
+fn setup(error: &wasmtime::Error) -> EngineError {
+    EngineError::Setup(format!("{error:#}"))
+}
+
+/// Measures the duration of a call and reports it to `OnCall`.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn stop<T>(
+        self,
+        engine: &Engine,
+        policy: &PolicyName,
+        hook: Hook,
+        answer: &Result<T, CallErrorKind>,
+    ) {
+        let outcome = answer.as_ref().err().map_or("ok", CallErrorKind::name);
+        (engine.options.on_call)(&CallRecord { policy, hook, outcome, duration: self.0.elapsed() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use super::*;
+    use crate::contract::call_state::Given;
+
+    /// A busy machine may give the clock no CPU for long.
+    #[tokio::test]
+    async fn a_guest_that_calls_the_host_again_and_again_is_looked_at_without_a_clock() {
+        let engine = wasmtime::Engine::new(&config(None)).unwrap();
+        let module = r#"(module
+            (import "host" "work" (func $work))
+            (func (export "run") (local $left i32)
+                (local.set $left (i32.const 600))
+                (loop $more
+                    (call $work)
+                    (br_if $more (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))))"#;
+        let module = wasmtime::Module::new(&engine, wat::parse_str(module).unwrap()).unwrap();
+        let limits = Limits::default();
+        let slice = TimeSlice::default();
+        let state = CallState::new("policy".into(), Given::default(), &limits);
+        let mut store = store(&engine, state, &limits, slice.clone());
+        let work = wasmtime::Func::wrap(&mut store, || {
+            let work = TimeSlice::default();
+            work.begin();
+            while work.computed() < Duration::from_micros(200) {}
+        });
+        let run = async {
+            let instance = wasmtime::Instance::new_async(&mut store, &module, &[work.into()]).await?;
+            instance.get_typed_func::<(), ()>(&mut store, "run")?.call_async(&mut store, ()).await
+        };
+        InSlices::new(run, slice).await.unwrap();
+    }
+
+    /// How a call ends that never answers.
+    async fn ended(lets_others: bool) -> CallErrorKind {
+        let slice = TimeSlice::default();
+        let inside = slice.clone();
+        let call = InSlices::new(
+            poll_fn(move |_| {
+                if lets_others {
+                    inside.let_others();
+                }
+                Poll::<Result<(), _>>::Pending
+            }),
+            slice,
+        );
+        in_time(&Limits::default(), &call.slice(), call).await.unwrap_err()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_policy_is_to_blame_for_a_call_that_waits_and_not_for_one_that_has_no_cpu() {
+        assert!(matches!(ended(false).await, CallErrorKind::Deadline(200)));
+        assert!(matches!(ended(true).await, CallErrorKind::NoCpu(2000)));
+    }
+}

@@ -1,0 +1,51 @@
+//! What a component is, before it has a configuration.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::chain::FailedPolicies;
+use crate::engine::{Engine, EngineOptions};
+use crate::errors::LoadError;
+use crate::reports::loaded_policy::LoadedPolicy;
+use crate::policy::loader;
+use crate::limits::patience::Patience;
+use crate::source::spec::PolicySpec;
+
+/// What a policy is.
+#[derive(Clone, Debug)]
+pub struct InspectedPolicy {
+    /// What it says of itself.
+    pub policy: LoadedPolicy,
+    /// The interfaces that it imports.
+    pub imports: Vec<String>,
+    /// The interfaces that it exports.
+    pub exports: Vec<String>,
+    /// The component itself.
+    pub component: Bytes,
+    /// JSON Schema of its configuration.
+    pub config_schema: String,
+}
+
+/// Checks the component of a policy, and asks what it is. Its configuration is not checked.
+///
+/// # Errors
+///
+/// If it is no policy.
+pub async fn inspect(spec: PolicySpec, options: EngineOptions) -> Result<InspectedPolicy, FailedPolicies> {
+    let engine = Arc::new(Engine::new(options)?);
+    let component = loader::read(&engine.options, &spec).await?;
+    let (name, patience) = (spec.name.clone(), Patience::default());
+    let failed = |kind| LoadError { policy: name.clone(), kind };
+    let policy = loader::described(&engine, spec, &component.bytes, &patience).await.map_err(failed)?;
+    let config_schema = patience.ask(|| policy.config_schema(&engine)).await;
+    let config_schema = config_schema.map_err(|error| failed(loader::trial(error)))?;
+    let ty = policy.component_type();
+    Ok(InspectedPolicy {
+        policy: policy.loaded(),
+        imports: ty.imports(&engine.wasm).map(|(name, _)| name.to_owned()).collect(),
+        exports: ty.exports(&engine.wasm).map(|(name, _)| name.to_owned()).collect(),
+        component: component.bytes,
+        config_schema,
+    })
+}

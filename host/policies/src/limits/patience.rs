@@ -1,0 +1,115 @@
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::errors::CallError;
+
+/// The longest time for which policies are asked again. A policy that computes for ever on a busy machine looks like one that
+/// gets no CPU.
+const MOST: Duration = Duration::from_mins(1);
+/// The pause before a policy is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// For how long policies are asked again that cannot answer because too much is asked at once. All calls for one purpose
+/// share it, so that their number does not matter.
+#[derive(Debug)]
+pub struct Patience(Mutex<Duration>);
+
+impl Patience {
+    /// A minute, or less if this is less.
+    pub fn of(time: Duration) -> Self {
+        Self(Mutex::new(time.min(MOST)))
+    }
+
+    /// Each call is made once.
+    pub fn none() -> Self {
+        Self::of(Duration::ZERO)
+    }
+
+    /// Asks until there is another answer than an overload, or no time is left. The time of calls that are answered does not
+    /// count.
+    pub async fn ask<T, F>(&self, mut question: impl FnMut() -> F) -> Result<T, CallError>
+    where
+        F: Future<Output = Result<T, CallError>>,
+    {
+        loop {
+            let begun = Instant::now();
+            match question().await {
+                Err(error) if error.kind.is_overload() && self.is_left_after(begun.elapsed() + PAUSE) => {
+                    tracing::warn!(policy = %error.policy, hook = %error.hook, kind = %error.kind, "a policy is asked again");
+                    sleep(PAUSE).await;
+                }
+                answered => return answered,
+            }
+        }
+    }
+
+    fn is_left_after(&self, spent: Duration) -> bool {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = left.saturating_sub(spent);
+        !left.is_zero()
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self::of(MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Hook;
+    use crate::errors::CallErrorKind;
+
+    type Answer = fn() -> Result<(), CallErrorKind>;
+
+    /// How often it is asked, and whether it is answered, if these are the answers, of which the last one is repeated. Each takes
+    /// two seconds.
+    async fn asked(patience: &Patience, answers: &[Answer]) -> (usize, bool) {
+        let mut times = 0;
+        let answered = patience
+            .ask(|| {
+                let answer = answers[times.min(answers.len() - 1)]();
+                times += 1;
+                async {
+                    sleep(Duration::from_secs(2)).await;
+                    answer.map_err(|kind| CallError { policy: "busy".into(), hook: Hook::Quota, kind })
+                }
+            })
+            .await;
+        (times, answered.is_ok())
+    }
+
+    const ANSWERED: Answer = || Ok(());
+    const FULL: Answer = || Err(CallErrorKind::Overloaded(2_000));
+    const NO_CPU: Answer = || Err(CallErrorKind::NoCpu(2_000));
+    const TOO_LONG: Answer = || Err(CallErrorKind::Deadline(200));
+
+    #[tokio::test(start_paused = true)]
+    async fn an_overload_is_waited_for_and_nothing_else_is() {
+        for (answers, expected) in [
+            (&[ANSWERED][..], (1, true)),
+            (&[FULL, NO_CPU, ANSWERED], (3, true)),
+            (&[FULL, TOO_LONG], (2, false)),
+            (&[NO_CPU], (24, false)),
+        ] {
+            assert_eq!(asked(&Patience::default(), answers).await, expected);
+        }
+        assert_eq!(asked(&Patience::of(Duration::from_mins(5)), &[NO_CPU]).await, (24, false));
+        assert_eq!(asked(&Patience::none(), &[NO_CPU]).await, (1, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_calls_share_it_and_those_that_are_answered_cost_nothing() {
+        let patience = Patience::of(Duration::from_secs(11));
+        for _ in 0..100 {
+            assert_eq!(asked(&patience, &[ANSWERED]).await, (1, true));
+        }
+        assert_eq!(asked(&patience, &[NO_CPU, FULL, ANSWERED]).await, (3, true));
+        assert_eq!(asked(&patience, &[FULL]).await, (3, false));
+        assert_eq!(asked(&patience, &[FULL]).await, (1, false));
+    }
+}

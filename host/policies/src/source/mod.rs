@@ -1,0 +1,8 @@
+//! Where components come from: files, registries, the cache of compiled ones.
+
+pub(crate) mod artifact;
+pub(crate) mod cache;
+pub(crate) mod component_source;
+pub(crate) mod pulled;
+pub(crate) mod spec;
+pub(crate) mod watched_files;

@@ -1,0 +1,127 @@
+//! The files from which policies are loaded, watched for changes.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::spec::PolicySpec;
+
+/// What the files were like when they were last looked at.
+#[derive(Debug, Default)]
+pub(crate) struct WatchedFiles {
+    /// As they were when the policies were last loaded from them.
+    loaded: BTreeMap<PathBuf, Look>,
+    /// As they were at the last look, if that differs.
+    changing: Option<BTreeMap<PathBuf, Look>>,
+}
+
+/// What tells whether a file, or a folder of files, is another one than before; empty if there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Look(Vec<(PathBuf, Option<Stamp>)>);
+
+/// What changes with the content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    /// When it was written: seconds and nanoseconds.
+    written: (i64, i64),
+}
+
+impl WatchedFiles {
+    /// The files of these policies, as they are now.
+    pub(crate) fn of(policies: &[PolicySpec]) -> Self {
+        let paths = policies.iter().flat_map(PolicySpec::files);
+        let loaded = paths.map(|path| (path.clone(), Look::at(&path))).collect();
+        Self { loaded, changing: None }
+    }
+
+    /// Looks at the files. True if they have changed since the policies were loaded, and not since the look before: what is
+    /// still being written is not read. A change is told once.
+    pub(crate) fn look(&mut self) -> bool {
+        let now: BTreeMap<_, _> = self.loaded.keys().map(|path| (path.clone(), Look::at(path))).collect();
+        if now == self.loaded {
+            self.changing = None;
+            return false;
+        }
+        if self.changing.as_ref() != Some(&now) {
+            self.changing = Some(now);
+            return false;
+        }
+        (self.loaded, self.changing) = (now, None);
+        true
+    }
+}
+
+impl Look {
+    fn at(path: &Path) -> Self {
+        let stamp = |path: PathBuf| {
+            let stamp = path.metadata().ok().as_ref().map(Stamp::from);
+            (path, stamp)
+        };
+        let Ok(entries) = path.read_dir() else { return Self(vec![stamp(path.to_owned())]) };
+        let mut files: Vec<_> = entries.flatten().map(|entry| stamp(entry.path())).collect();
+        files.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Self(files)
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            inode: metadata.ino(),
+            size: metadata.len(),
+            written: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use wasmspawner_core::config::DataSource;
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_told_once_and_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("policy.wasm");
+        fs::write(&file, "one").unwrap();
+        let mut watched = WatchedFiles::of(&[PolicySpec::new("site", &file)]);
+        assert!(!watched.look());
+        fs::write(&file, "tw").unwrap();
+        assert!(!watched.look(), "it may still be written");
+        fs::write(&file, "two and more").unwrap();
+        assert!(!watched.look(), "it was still being written");
+        assert!(watched.look());
+        assert!(!watched.look());
+        fs::remove_file(&file).unwrap();
+        assert_eq!([watched.look(), watched.look(), watched.look()], [false, true, false]);
+    }
+
+    #[test]
+    fn folders_data_and_mounts_of_config_maps_are_watched() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for version in ["..1", "..2"] {
+            fs::create_dir(at(version)).unwrap();
+            fs::write(at(version).join("teams.yaml"), version).unwrap();
+        }
+        symlink("..1", at("..data")).unwrap();
+        symlink("..data/teams.yaml", at("teams.yaml")).unwrap();
+        fs::create_dir(at("policies")).unwrap();
+        let mut site = PolicySpec::new("site", at("policies"));
+        site.data.insert("teams".to_owned(), DataSource::File(at("teams.yaml")));
+        let mut watched = WatchedFiles::of(&[site]);
+        assert!(!watched.look());
+        symlink("..2", at("new")).unwrap();
+        fs::rename(at("new"), at("..data")).unwrap();
+        assert_eq!([watched.look(), watched.look()], [false, true]);
+        fs::write(at("policies/site.wasm"), "").unwrap();
+        assert_eq!([watched.look(), watched.look()], [false, true]);
+    }
+}

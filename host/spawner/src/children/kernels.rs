@@ -1,0 +1,63 @@
+//! Kernels: their processes, and the commands for their launchers.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use wasmspawner_core::kernel::{KernelProcess, PORTS, Ports};
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
+
+use crate::labs::kernel_links::{LauncherAway, LauncherCommand};
+use crate::labs::Labs;
+use crate::published::snapshot::LabSnapshot;
+
+/// A kernel at one moment.
+#[derive(Debug, Clone)]
+pub struct KernelSnapshot {
+    /// The pod and its stages, as of a lab.
+    pub spawn: Arc<LabSnapshot>,
+    /// The kernel's process; `None` until its launcher has reported it.
+    pub process: Option<KernelProcess>,
+}
+
+impl KernelSnapshot {
+    /// The address and the ports of a kernel whose pod runs.
+    pub fn address(&self) -> Option<(&str, Ports)> {
+        let running = self.spawn.status == LabStatus::Running;
+        self.spawn.address.as_deref().filter(|_| running).map(|address| (address, PORTS))
+    }
+}
+
+impl Labs {
+    /// The kernels of a lab, sorted by their names.
+    pub fn kernels(&self, lab: &LabKey) -> Vec<KernelSnapshot> {
+        let keys = self.children_of_kind(lab, ChildKind::Kernel);
+        keys.iter().filter_map(|key| self.kernel(key)).collect()
+    }
+
+    /// One kernel.
+    pub fn kernel(&self, key: &SpawnKey) -> Option<KernelSnapshot> {
+        Some(KernelSnapshot { spawn: self.lab(key)?, process: self.kernel_links().process(key) })
+    }
+
+    /// Sends a signal to the processes of a kernel.
+    pub fn signal_kernel(&self, key: &SpawnKey, signum: u8) -> Result<(), LauncherAway> {
+        self.kernel_links().signal(key, signum)
+    }
+
+    /// Starts the process of a kernel anew, in the same pod.
+    pub fn restart_kernel(&self, key: &SpawnKey) -> Result<KernelProcess, LauncherAway> {
+        self.kernel_links().restart(key)
+    }
+
+    /// The commands for a kernel's launcher; `None` if launchers hold as many connections already as they may.
+    pub fn connect_launcher(&self, key: &SpawnKey) -> Option<mpsc::Receiver<LauncherCommand>> {
+        self.kernel_links().connect(key, self.most_connections_of_pods())
+    }
+
+    /// Notes what a kernel's launcher says about its process.
+    pub fn report_process(&self, key: &SpawnKey, process: KernelProcess) {
+        self.kernel_links().report(key, process);
+    }
+}

@@ -1,0 +1,189 @@
+//! Dask pools: how many workers they have, and the orders for their schedulers.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use wasmspawner_core::dask::WorkerRange;
+use wasmspawner_core::identity::Identity;
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lifecycle::{LabStatus, Refusal};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, User};
+use wasmspawner_core::record::PoolDescription;
+use wasmspawner_core::spawn_key::{ChildKind, SpawnKey, SpawnKind};
+use wasmspawner_core::stage::{self, PodLife, StagePolicy};
+
+use crate::errors::SpawnError;
+use crate::labs::Labs;
+use crate::labs::message::Message;
+use crate::decide::permission::authorize;
+use crate::labs::pool_links::{Changed, NoOrders, PoolState, WorkerOrder};
+use crate::published::snapshot::LabSnapshot;
+
+/// A Dask pool at one moment.
+#[derive(Debug, Clone)]
+pub struct PoolSnapshot {
+    /// The scheduler's pod and its stages, as of a lab.
+    pub spawn: Arc<LabSnapshot>,
+    /// What the client has asked for.
+    pub description: PoolDescription,
+    /// What the pool wants and gets, and what its scheduler says.
+    pub state: PoolState,
+    /// How many pods of workers there are.
+    pub pods: u32,
+    /// The name of the scheduler's pod.
+    pub pod: Option<String>,
+    /// Why workers are missing.
+    pub waiting: Option<String>,
+    /// Why the pool is not to have more workers, if it would have more without a limit.
+    pub limited: Option<String>,
+}
+
+impl PoolSnapshot {
+    /// The address of the scheduler's pod, once the scheduler listens.
+    pub fn address(&self) -> Option<&str> {
+        let listens = self.spawn.status == LabStatus::Running && self.state.ready.is_some();
+        self.spawn.address.as_deref().filter(|_| listens)
+    }
+}
+
+impl Labs {
+    /// The keys of a lab's Dask pools, sorted by their names.
+    pub fn pools(&self, lab: &LabKey) -> Vec<SpawnKey> {
+        self.children_of_kind(lab, ChildKind::DaskPool)
+    }
+
+    /// One Dask pool.
+    pub fn pool(&self, key: &SpawnKey) -> Option<PoolSnapshot> {
+        let view = self.view(key)?;
+        let spawn = view.snapshot?;
+        let description = spawn.about.description.pool.clone()?;
+        let state = self.pool_links().get(key);
+        let state = state.unwrap_or_else(|| PoolState::new(description.workers, 0));
+        let workers = view.place.as_ref().zip(view.record.as_ref());
+        let workers = workers.map(|(place, record)| {
+            self.context().cluster(place).store.workers(place.namespace.as_str(), record)
+        });
+        let workers = workers.unwrap_or_default();
+        let policy = StagePolicy { kind: SpawnKind::DaskPool, ..self.context().stage_policy() };
+        let waits = |pod: &Arc<stage::ObservedPod>| {
+            let missing = matches!(pod.life(), PodLife::Waiting | PodLife::Failed);
+            missing.then(|| stage::analyze(Some(pod), &[], &policy, Timestamp::now()).message)
+        };
+        let waiting = workers.iter().filter_map(waits).find(|message| !message.is_empty());
+        let limited = (state.demand.target < state.demand.desired()).then(|| {
+            let allowed = self.workers_allowed();
+            format!("You may have {allowed} Dask workers at a time, so the pool cannot have more now")
+        });
+        let pods = workers.iter().filter(|pod| !pod.is_deleting()).count();
+        let pods = u32::try_from(pods).unwrap_or(u32::MAX);
+        // What the cluster refused before is over when nothing is missing.
+        let refused = state.trouble.clone().filter(|_| pods < state.demand.target);
+        Some(PoolSnapshot {
+            description,
+            pods,
+            pod: view.place.map(|place| place.pod.to_string()),
+            waiting: refused.or(waiting),
+            limited,
+            state,
+            spawn,
+        })
+    }
+
+    /// True if there is no pool of this key, or if it has the certificate with this digest.
+    pub fn has_certificate(&self, key: &SpawnKey, digest: &str) -> bool {
+        let pool = self.lab(key).and_then(|spawn| spawn.about.description.pool.clone());
+        pool.is_none_or(|pool| pool.certificate == digest)
+    }
+
+    /// Changes how many workers a pool may have. `user` is set when users change their own; then the policies are asked
+    /// whether they may.
+    pub async fn scale_pool(
+        &self,
+        key: &SpawnKey,
+        workers: WorkerRange,
+        user: Option<&Identity>,
+    ) -> Result<(), SpawnError> {
+        self.require_ready()?;
+        // In the user's turn, so that policies count what others have got before.
+        let turn = self.turn_of(&key.lab.user).await?;
+        let Some(pool) = self.lab(key) else { return Err(Refusal::NoLab.into()) };
+        if let Some(identity) = user {
+            let question = AuthorizeRequest {
+                action: Action::Scale,
+                user: User::from(identity),
+                server: key.lab.server.to_string(),
+                options: pool.about.description.options.clone(),
+                subject: self.subject(key, Some(workers)),
+            };
+            self.heard(key, authorize(&self.context().rules(), &question).await)?;
+        }
+        let workers = self.context().config.current().dask.workers(workers);
+        self.send_in_turn(key, turn, |waiting| Message::Scale(workers, waiting)).await
+    }
+
+    /// How many workers all pools are to have, and how many are connected to their schedulers.
+    pub fn count_workers(&self) -> (usize, usize) {
+        self.pool_links().count_workers()
+    }
+
+    /// The orders for a pool's scheduler.
+    pub fn connect_scheduler(&self, key: &SpawnKey) -> Result<watch::Receiver<WorkerOrder>, NoOrders> {
+        self.pool_links().connect(key, self.most_connections_of_pods())
+    }
+
+    /// Notes what a pool's scheduler says: how many workers are connected to it, and how many it wants.
+    pub fn report_workers(&self, key: &SpawnKey, ready: u32, wanted: u32) {
+        let changed = self.pool_links().report(key, ready, wanted, self.workers_allowed());
+        self.wake_pools(&changed);
+    }
+
+    /// A pool was accepted, or found after a restart with `present` workers.
+    pub(crate) fn add_pool(&self, key: &SpawnKey, workers: WorkerRange, present: u32) {
+        let allowed = self.workers_allowed_now();
+        self.wake_pools(&self.pool_links().add(key, workers, present, allowed));
+    }
+
+    /// Notes how many pods of workers a pool has.
+    pub(crate) fn note_workers(&self, key: &SpawnKey, present: usize) {
+        let present = u32::try_from(present).unwrap_or(u32::MAX);
+        let allowed = self.workers_allowed_now();
+        self.wake_pools(&self.pool_links().note_present(key, present, allowed));
+    }
+
+    /// How many workers a user may have now: pools that are found one after the other do not grow before all are known.
+    fn workers_allowed_now(&self) -> u32 {
+        if self.is_ready() { self.workers_allowed() } else { 0 }
+    }
+
+    /// Shares the workers of each user anew: all pools are known now, or another number is allowed.
+    pub(crate) fn share_workers(&self) {
+        self.wake_pools(&self.pool_links().share_all(self.workers_allowed()));
+    }
+
+    /// A pool is ending. Its workers count until they are gone.
+    pub(crate) fn end_pool(&self, key: &SpawnKey) {
+        self.resize_pool(key, WorkerRange::fixed(0));
+    }
+
+    /// The driver of a pool has accepted another number of workers.
+    pub(crate) fn resize_pool(&self, key: &SpawnKey, workers: WorkerRange) {
+        self.wake_pools(&self.pool_links().resize(key, workers, self.workers_allowed()));
+    }
+
+    /// A pool is gone. Other pools may have its workers.
+    pub(crate) fn forget_pool(&self, key: &SpawnKey) {
+        self.wake_pools(&self.pool_links().forget(key, self.workers_allowed()));
+    }
+
+    fn workers_allowed(&self) -> u32 {
+        self.context().config.current().limits.per_user.dask_workers.get()
+    }
+
+    fn wake_pools(&self, changed: &Changed) {
+        let registry = self.registry();
+        for handle in changed.iter().filter_map(|key| registry.get(key)) {
+            let _ = handle.inbox.send(Box::new(Message::PoolChanged));
+        }
+    }
+}

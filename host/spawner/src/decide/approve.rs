@@ -1,0 +1,373 @@
+//! Approves a request: whether it is valid, allowed and within the limits. This is the part of a decision that the caller
+//! waits for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wasmspawner_core::blueprint::{CHOICE, REPOSITORY};
+use wasmspawner_core::config::lab::CertificateIssuer;
+use wasmspawner_core::dask::PoolLaunch;
+use wasmspawner_core::digest::Digest;
+use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
+use wasmspawner_core::form::FormContext;
+use wasmspawner_core::images::IMAGE;
+use wasmspawner_core::kernel::Launch;
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::Operation;
+use wasmspawner_core::manifest::ParentPod;
+use wasmspawner_core::names::{ChildName, LabNames};
+use wasmspawner_core::policy::compose::{REDACTED, Source};
+use wasmspawner_core::policy::{
+    Action, AuthorizeRequest, Image, Subject, SubjectBlueprint, SubjectChild, User,
+};
+use wasmspawner_core::quota::{Quota, Usage};
+use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PlaceWorkload, PoolDescription};
+use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::spawn::{Child, ChildRequest, SpawnRequest};
+use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::user_string::Wanted;
+use wasmspawner_core::workload::Workload;
+
+use super::blueprints::Chosen;
+use super::child_limits::{allow_another, allow_workers, follow_rules_of_site};
+use crate::context::Context;
+use crate::errors::SpawnError;
+use super::permission::{authorize, forbidden, limits, quotas};
+use crate::context::rules::SiteRules;
+use super::running_lab::RunningLab;
+use crate::published::snapshot::LabDetails;
+use super::user_use::UserUse;
+use crate::decide::blueprints;
+use crate::decide::image_menu;
+use crate::decide::programs;
+
+/// A request that the policies have approved. Its options are parsed and its names are known.
+#[derive(Clone)]
+pub(crate) struct Approved {
+    pub(crate) request: SpawnRequest,
+    pub(crate) names: LabNames,
+    pub(crate) user: User,
+    /// What the policies are asked about.
+    pub(crate) subject: Subject,
+    /// The blueprints that hold for it; those of its lab for a child.
+    pub(crate) blueprints: Chosen,
+    pub(crate) quotas: Vec<(Source, Quota)>,
+    /// The image that was chosen, and by whom; that of a child's lab, unless the request chooses another.
+    pub(crate) image: Option<(Source, Image)>,
+    pub(crate) child: Option<Arc<ApprovedChild>>,
+    /// What becomes of the namespace, if that comes from a claim; that of the lab for a child.
+    pub(crate) fate: Option<NamespaceFate>,
+    /// The cluster; `None` for the service's own. A child is in that of its lab.
+    pub(crate) cluster: Option<ClusterRef>,
+    /// True for a lab that gets a Service in the service's own cluster.
+    pub(crate) has_service: bool,
+    /// Who issues the lab's certificate; `None` if the lab is reached without TLS.
+    pub(crate) certificate: Option<CertificateIssuer>,
+}
+
+/// What makes an approved spawn that of a child.
+pub(crate) struct ApprovedChild {
+    pub(crate) launch: ChildLaunch,
+    pub(crate) lab: ParentPod,
+    /// True if the child has the image of its lab, whatever policies say about that image today.
+    pub(crate) keeps_image: bool,
+}
+
+/// What the pods of a child run.
+pub(crate) enum ChildLaunch {
+    Kernel(Launch),
+    DaskPool(PoolLaunch),
+}
+
+impl ChildLaunch {
+    fn outlives_lab(&self) -> bool {
+        matches!(self, Self::DaskPool(launch) if launch.pool.outlives_lab)
+    }
+}
+
+/// Approves a request to start a lab.
+///
+/// `names` are the names of the lab's objects; `so_far` is what the user has already, and has used.
+pub(crate) async fn approve(
+    rules: &SiteRules<'_>,
+    names: LabNames,
+    mut request: SpawnRequest,
+    so_far: UserUse,
+) -> Result<Approved, SpawnError> {
+    request.identity.may_spawn().map_err(forbidden)?;
+    blueprints::take_workload(rules, &mut request)?;
+    let names = names_in_workload(rules, names, &request)?;
+    let user = User::from(&request.identity);
+    let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
+    let chosen = blueprints::choose(rules, &mut request, &user).await?;
+    let (options, image) = image_menu::parse(rules, &request.options, &context).await?;
+    request.options = options;
+    chosen.note(&mut request.options);
+    let question = AuthorizeRequest {
+        action: Action::Spawn,
+        user: user.clone(),
+        server: request.key.server.to_string(),
+        options: request.options.clone(),
+        subject: Subject {
+            child: None,
+            use_of_user: so_far.present,
+            past_days: so_far.past,
+            blueprint: about_blueprint(&chosen),
+        },
+    };
+    authorize(rules, &question).await?;
+    let quotas = limits(rules, &user, &question.subject).await?;
+    let (subject, image) = (question.subject, image.map(|chosen| chosen.image()));
+    let service = rules.config.lab.section.service.as_ref().filter(|_| request.wanted.workload.is_none());
+    let certificate = service.and_then(|service| Some(service.certificate.as_ref()?.issuer()));
+    Ok(Approved {
+        request,
+        names,
+        user,
+        subject,
+        blueprints: chosen,
+        quotas,
+        image,
+        child: None,
+        fate: None,
+        cluster: None,
+        has_service: service.is_some(),
+        certificate,
+    })
+}
+
+/// The names of a lab in a workload: in the workload's namespace, and different from those of anything else there.
+fn names_in_workload(
+    rules: &SiteRules<'_>,
+    names: LabNames,
+    request: &SpawnRequest,
+) -> Result<LabNames, SpawnError> {
+    let Some(Workload { namespace, .. }) = &request.wanted.workload else { return Ok(names) };
+    if !rules.config.workloads.namespaces.contains(namespace) {
+        return Err(SpawnError::NO_WORKLOADS);
+    }
+    let object = SpawnKey::from(request.key.clone()).object_prefix(names.pod.as_str());
+    Ok(names.of_child(namespace.clone(), object))
+}
+
+/// The same for a child of `lab`, which runs. `names` are the names of the lab's objects. The options of the lab hold for
+/// its children too, except those that the request replaces.
+pub(crate) async fn approve_child(
+    rules: &SiteRules<'_>,
+    names: LabNames,
+    mut request: ChildRequest,
+    lab: RunningLab,
+    link: ServiceLink,
+    so_far: UserUse,
+    workers_of_others: u32,
+) -> Result<Approved, SpawnError> {
+    request.identity.may_spawn().map_err(forbidden)?;
+    let key = request.key();
+    let action = match &mut request.child {
+        Child::Kernel(_) => {
+            let allowed = rules.config.limits.per_user.kernels.get();
+            allow_another(
+                (so_far.present.kernels, allowed),
+                "kernels",
+                "shut one down",
+                "limits.per_user.kernels",
+            )?;
+            Action::StartKernel
+        }
+        Child::DaskPool(pool) => {
+            let limits = rules.config.limits.per_user;
+            allow_another(
+                (so_far.present.dask_pools, limits.dask_pools.get()),
+                "Dask pools",
+                "close one",
+                "limits.per_user.dask_pools",
+            )?;
+            follow_rules_of_site(pool, &rules.config, &lab.place)?;
+            allow_workers(pool.workers.minimum, (workers_of_others, limits.dask_workers.get()))?;
+            Action::DaskPool
+        }
+    };
+    let user = User::from(&request.identity);
+    let server = request.lab.server.to_string();
+    let mut options = lab.description.options.clone();
+    let mut image = lab.description.image.clone().map(|image| (Source::Service, image));
+    let chosen = blueprints::of_lab(rules, &lab.description, &mut options, &user)?;
+    request.options.retain(|name, _| !matches!(name.as_str(), CHOICE | REPOSITORY));
+    let keeps_image = !request.options.contains_key(IMAGE);
+    if !request.options.is_empty() {
+        // The lab's image may have left the menu since the lab was started.
+        let name_of_image = options.remove(IMAGE).filter(|_| keeps_image);
+        options.extend(request.options);
+        let context = FormContext { user: user.clone(), server: server.clone() };
+        let (parsed, chosen) = image_menu::parse(rules, &options, &context).await?;
+        options = parsed;
+        if keeps_image {
+            options.extend(name_of_image.map(|name| (IMAGE.to_owned(), name)));
+        } else {
+            image = chosen.map(|chosen| chosen.image());
+        }
+    }
+    chosen.note(&mut options);
+    let subject = Subject {
+        child: Some(about(&request.child, &request.name)),
+        use_of_user: so_far.present,
+        past_days: so_far.past,
+        blueprint: about_blueprint(&chosen),
+    };
+    let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
+    authorize(rules, &question).await?;
+    let usage = Usage { labs: so_far.present.labs };
+    let quotas = quotas(rules.policies.limits(&user, usage, &question.subject).await?);
+    let mut names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
+    if matches!(&request.child, Child::DaskPool(pool) if pool.outlives_lab) {
+        // That of the lab is deleted with the lab.
+        names.service_account = names.object.clone();
+    }
+    Ok(Approved {
+        request: SpawnRequest {
+            wanted: Wanted::default(),
+            key: request.lab,
+            identity: request.identity,
+            options,
+            env: request.env,
+            token: request.token,
+            requested_by: request.requested_by,
+        },
+        names,
+        user,
+        subject: question.subject,
+        blueprints: chosen,
+        quotas,
+        image,
+        child: Some(Arc::new(ApprovedChild {
+            launch: link.launch(request.child),
+            lab: lab.pod,
+            keeps_image,
+        })),
+        cluster: lab.place.cluster,
+        fate: lab.place.claim.map(|claim| claim.fate),
+        has_service: false,
+        certificate: None,
+    })
+}
+
+fn about_blueprint(chosen: &Chosen) -> Option<SubjectBlueprint> {
+    chosen.resolved.as_deref().map(SubjectBlueprint::from)
+}
+
+/// What the policies learn about a child.
+pub(crate) fn about(child: &Child, name: &ChildName) -> SubjectChild {
+    let (name, workers) = match child {
+        Child::Kernel(kernel) => (kernel.name.clone(), 0),
+        Child::DaskPool(pool) => (name.to_string(), pool.workers.maximum),
+    };
+    SubjectChild { kind: child.kind(), name, workers }
+}
+
+/// How the program in a child's pod reaches the service.
+pub(crate) struct ServiceLink {
+    /// The URL of the child in the API.
+    pub(crate) url: String,
+    /// A token that is valid for this child alone.
+    pub(crate) token: SecretString,
+}
+
+impl ServiceLink {
+    fn launch(self, child: Child) -> ChildLaunch {
+        let Self { url, token } = self;
+        match child {
+            Child::Kernel(kernel) => {
+                let (program, link) = (programs::KERNEL_LAUNCHER, programs::SERVICE_LINK);
+                ChildLaunch::Kernel(Launch { kernel, url, token, program, link })
+            }
+            Child::DaskPool(pool) => {
+                ChildLaunch::DaskPool(PoolLaunch { pool, url, token, programs: programs::DASK })
+            }
+        }
+    }
+}
+
+impl Approved {
+    /// The details of the lab that are known before the rest is decided.
+    pub(crate) fn about(&self, operation: &Operation) -> LabDetails {
+        let identity = &self.request.identity;
+        let names = self.request.env.keys().map(ToString::to_string);
+        let mut description = LabDescription {
+            options: self.request.options.clone(),
+            uid: identity.uid,
+            gid: identity.gid,
+            groups: identity.groups.clone(),
+            ..LabDescription::default()
+        };
+        self.complete(&mut description);
+        LabDetails {
+            description: description.into(),
+            env: names.map(|name| (name, REDACTED.to_owned())).collect::<BTreeMap<_, _>>(),
+            started_at: Some(operation.started_at),
+        }
+    }
+
+    /// The place that the record of the spawn names first.
+    pub(crate) fn place(&self, context: &Context, key: &SpawnKey, operation: JobId) -> Place {
+        if let Some(workload) = self.request.wanted.workload.clone() {
+            return Place { workload: Some(PlaceWorkload { workload, uid: None }), ..Place::of(&self.names) };
+        }
+        if self.child.is_some() {
+            return Place { cluster: self.cluster.clone(), ..Place::of(&self.names) };
+        }
+        let (has_service, certificate) = (self.has_service, self.certificate);
+        Place { has_service, certificate, ..context.first_place(key, &self.names, operation) }
+    }
+
+    /// The same request, in the namespace that the lab's claim has brought.
+    pub(crate) fn bound(&self, place: &Place) -> Self {
+        let names = LabNames { namespace: place.namespace.clone(), ..self.names.clone() };
+        let fate = place.claim.as_ref().map(|claim| claim.fate);
+        let has_service = self.has_service && place.has_service;
+        let certificate = self.certificate.filter(|_| has_service);
+        Self { names, fate, cluster: place.cluster.clone(), has_service, certificate, ..self.clone() }
+    }
+
+    /// The lab of a child that ends with it.
+    pub(crate) fn parent(&self) -> Option<&ParentPod> {
+        let child = self.child.as_ref()?;
+        (!child.launch.outlives_lab()).then_some(&child.lab)
+    }
+
+    /// True for a child that has the image of its lab, whatever policies say about that image today.
+    pub(crate) fn keeps_image(&self) -> bool {
+        self.child.as_ref().is_some_and(|child| child.keeps_image)
+    }
+
+    /// Adds to a description what only the request says: a blueprint of others, and the child, if this is one.
+    pub(crate) fn complete(&self, description: &mut LabDescription) {
+        description.foreign_blueprint = self.blueprints.foreign.as_deref().cloned();
+        match self.child.as_ref().map(|child| &child.launch) {
+            Some(ChildLaunch::Kernel(Launch { kernel, token, .. })) => {
+                let launcher = digest(token);
+                description.kernel = Some(KernelDescription { name: kernel.name.clone(), launcher });
+            }
+            Some(ChildLaunch::DaskPool(PoolLaunch { pool, token, .. })) => {
+                description.pool = Some(PoolDescription {
+                    workers: pool.workers,
+                    idle_timeout: pool.idle_timeout,
+                    outlives_lab: pool.outlives_lab,
+                    certificate: Digest::of(pool.certificate.as_bytes()).to_string(),
+                    keeper: digest(token),
+                    worker: None,
+                });
+            }
+            None => {}
+        }
+    }
+
+    /// The name of the caller who asked for the lab.
+    pub(crate) fn requested_by(&self) -> &str {
+        self.request.requested_by.as_str()
+    }
+}
+
+/// The digest of a token, as it is recorded.
+pub(crate) fn digest(token: &SecretString) -> String {
+    Digest::of(token.expose().as_bytes()).to_string()
+}

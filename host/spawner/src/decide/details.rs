@@ -1,0 +1,53 @@
+//! What is told of a lab whose objects are decided.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wasmspawner_core::lifecycle::Operation;
+use wasmspawner_core::policy::compose::ValidatedSpawn;
+use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
+
+use crate::context::rules::SiteRules;
+use crate::published::snapshot::LabDetails;
+use wasmspawner_policies::LoadedPolicy;
+
+/// A lab as it is decided, before what is decided elsewhere is added.
+pub(crate) fn details(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
+    let resources = &spawn.resources;
+    let share = |cpu: Option<u64>, memory| ResourceAmount { cpu: cpu.map(cpus), memory };
+    let description = LabDescription {
+        options: spawn.options.clone(),
+        uid: spawn.identity.uid,
+        gid: spawn.identity.gid,
+        groups: spawn.identity.groups.clone(),
+        foreign_blueprint: None,
+        quotas: Some(Quotas {
+            limits: share(resources.cpu_limit_millis, resources.memory_limit_bytes),
+            requests: share(resources.cpu_request_millis, resources.memory_request_bytes),
+        }),
+        image: Some(spawn.image.clone()),
+        policies: rules
+            .policies
+            .loaded()
+            .into_iter()
+            .map(|LoadedPolicy { name, digest, .. }| {
+                let answered = spawn.provenance.components.get(name.as_str()).copied();
+                PolicyRef { name: name.into(), digest: answered.unwrap_or(digest).to_string() }
+            })
+            .collect(),
+        decided_by: BTreeMap::new(),
+        hidden_env: BTreeMap::new(),
+        kernel: None,
+        pool: None,
+    };
+    LabDetails {
+        description: Arc::new(description),
+        env: spawn.redacted_env(),
+        started_at: Some(operation.started_at),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 thousandths of a CPU")]
+fn cpus(millis: u64) -> f64 {
+    millis as f64 / 1000.0
+}

@@ -1,0 +1,368 @@
+//! From a request to a lab's objects: approve it, fetch what it refers to, compose the answers of the policies, build
+//! the objects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use wasmspawner_core::config::lab::LabCertificate;
+use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
+use wasmspawner_core::environment::NamespaceFate;
+use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
+use wasmspawner_core::manifest::{self, IssuedCertificate, LabObject, LabObjects, PoolObjects};
+use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
+use wasmspawner_core::policy::compose::{
+    self, ImageInputs, Provenance, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
+};
+use wasmspawner_core::policy::{ChainAnswer, LabRequest};
+use wasmspawner_core::quota::Quota;
+use wasmspawner_core::record::LabDescription;
+use wasmspawner_core::stage::ObservedPod;
+use wasmspawner_core::volumes::VolumeRecord;
+
+use super::approve::{Approved, ApprovedChild, ChildLaunch};
+use crate::context::{Context, reclaim_of};
+use super::details::details;
+use crate::errors::{SpawnError, failure};
+use super::from_cluster::FromCluster;
+use crate::context::lab_routes::lab_routes;
+use super::pod_note::PodNote;
+use crate::context::rules::SiteRules;
+use crate::published::snapshot::LabDetails;
+use crate::context::volumes::OwnClaim;
+use super::workload_requests::{self, AdmittedWorkload, WorkloadLab};
+use wasmspawner_policies::Patience;
+
+/// A lab whose objects are decided.
+pub(crate) struct Decided {
+    pub(crate) about: Arc<LabDetails>,
+    pub(crate) objects: LabObjects,
+    /// Which policy or setting decided each field.
+    pub(crate) provenance: Provenance,
+    /// The record of the volume claims that the lab uses.
+    volumes: Option<VolumeRecord>,
+    terms: LabTimeLimits,
+    /// The environment that the lab has to have and does not have yet. The rest is then decided again.
+    environment: Option<EnvironmentChoice>,
+    /// The workload into which the lab is put, if it has no pod of its own.
+    pub(crate) workload: Option<WorkloadLab>,
+    /// What the service counts because no `ResourceQuota` of a namespace does: all labs share one.
+    quota: Option<Quota>,
+}
+
+/// The rest of the decision, which is made after the caller was told that the spawn has begun. Nobody would repeat it, so busy
+/// policies are asked again while there is time.
+pub(crate) async fn decide(
+    context: &Context,
+    approved: &Approved,
+    operation: &Operation,
+    spawn: &str,
+    within: Duration,
+) -> Result<Decided, Failure> {
+    let patience = Patience::of(within);
+    let cluster = FromCluster::read(context, approved, spawn, &patience).await;
+    let cluster = cluster.map_err(SpawnError::into_failure)?;
+    let in_workload = cluster.workload.is_some();
+    let decided = decide_with(&context.rules(), approved, operation, spawn, cluster, &patience).await?;
+    // What a lab uses is remembered. A child may use less.
+    let kept = matches!(approved.fate, None | Some(NamespaceFate::Shared))
+        && decided.environment.is_none()
+        && !in_workload;
+    if let (Some(volumes), Some(record), None, true) =
+        (&context.volumes, decided.volumes.clone(), &approved.child, kept)
+    {
+        volumes.remember(record).await.map_err(|error| failure(&error))?;
+    }
+    Ok(decided)
+}
+
+/// Like `decide`, with the facts from the cluster given by the caller.
+pub(crate) async fn decide_with(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    operation: &Operation,
+    spawn: &str,
+    cluster: FromCluster,
+    patience: &Patience,
+) -> Result<Decided, Failure> {
+    let names = names(rules, approved, &cluster.own_claim)?;
+    let inputs = SpawnInputs {
+        request: approved.request.clone(),
+        job_id: operation.job_id,
+        spawn: LabelValue::parse(spawn).map_err(|_| unlabelled())?,
+        answers: customize(rules, approved, &names, patience).await?,
+        names,
+        quotas: approved.quotas.clone(),
+        lab: &rules.config.lab,
+        site_secrets: cluster.site_secrets,
+        provisioned: cluster.provisioned,
+        images: ImageInputs {
+            chosen: approved.image.clone(),
+            inventory: rules.policies.inventory().registries(),
+            unpinned: rules.config.images.unpinned,
+        },
+        port: cluster.workload.as_ref().map(|workload| workload.port),
+    };
+    let mut spawn = compose(inputs).map_err(rejected)?;
+    if let (true, Some((_, image))) = (approved.keeps_image(), &approved.image) {
+        spawn.image.clone_from(image);
+    }
+    let volumes = VolumeRecord::of(&spawn);
+    refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;
+    for conflict in &spawn.provenance.conflicts {
+        tracing::warn!(%conflict, "two policies disagree");
+    }
+    if let Some(workload) = &cluster.workload {
+        spawn.namespaces = workload_requests::NAMESPACE;
+        return build_in_workload(rules, approved, spawn, workload, operation);
+    }
+    let environment = environment(rules, approved, &spawn)?;
+    if let Some(fate) = approved.fate {
+        spawn.namespaces = reclaim_of(fate);
+    }
+    if approved.certificate.is_some() {
+        spawn.serve_tls();
+    }
+    let routes = routes(rules, approved, &spawn, cluster.certificate.as_ref());
+    let mut decided = build(rules, approved, spawn, volumes, operation);
+    decided.objects.routes = routes;
+    if approved.fate.is_some() {
+        // It is the target's.
+        decided.objects.namespace = None;
+    }
+    Ok(Decided { environment, ..decided })
+}
+
+/// A lab that is put into a workload. It has no volume claims, and no environment.
+fn build_in_workload(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: ValidatedSpawn,
+    workload: &AdmittedWorkload,
+    operation: &Operation,
+) -> Result<Decided, Failure> {
+    let (objects, workload) = workload_requests::build(&spawn, workload).map_err(SpawnError::into_failure)?;
+    let decided = build(rules, approved, spawn, None, operation);
+    Ok(Decided { objects, workload: Some(workload), ..decided })
+}
+
+/// The environment that a lab still has to get.
+fn environment(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: &ValidatedSpawn,
+) -> Result<Option<EnvironmentChoice>, Failure> {
+    if approved.fate.is_some() || approved.child.is_some() {
+        return Ok(None);
+    }
+    // It was checked before the answers were merged.
+    let asked = spawn.environment_class.as_deref().and_then(|asked| EnvironmentChoice::parse(asked).ok());
+    match (&rules.config.environments, asked) {
+        (Some(site), asked) => Ok(asked.or_else(|| site.default_class.clone())),
+        (None, None) => Ok(None),
+        (None, Some(asked)) => {
+            let message = format!(
+                "A policy of this site chooses the environment class `{}`, and the site has no environments; its \
+                 administrators add the section `environments` to the configuration",
+                String::from(asked)
+            );
+            Err(Failure { reason: "NoEnvironments".to_owned(), message, blame: Blame::Policy })
+        }
+    }
+}
+
+/// The names of the lab, and what its templates may contain. If it has a claim that an older KubeSpawner made, that claim
+/// stays its own.
+fn names(rules: &SiteRules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
+    let names = if let OwnClaim::Legacy(pvc) = own_claim {
+        let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
+        let names = rules.names(&kept, &approved.request.key);
+        names.map_err(|error| SpawnError::from(error).into_failure())?
+    } else {
+        approved.names.clone()
+    };
+    let user = &approved.request.identity;
+    let fields = names.fields.with_user(user.uid, user.gid, &user.supplemental_gids(), user.home());
+    Ok(LabNames { fields, ..names })
+}
+
+/// Refuses a lab whose own claim belongs to another user: two usernames that give the same claim name must not share
+/// files.
+fn refuse_claim_of_another(own_claim: &OwnClaim, volumes: Option<&VolumeRecord>) -> Result<(), Failure> {
+    let (OwnClaim::OfAnother(owner), Some(volumes)) = (own_claim, volumes) else { return Ok(()) };
+    if volumes.claims.iter().all(|claim| claim.name != volumes.pvc) {
+        return Ok(());
+    }
+    let VolumeRecord { namespace, pvc, .. } = volumes;
+    tracing::error!(%namespace, %pvc, owner, user = %volumes.key.user, "the lab's own claim says that it is another user's: correct its annotation, or names.pvc");
+    let message = "The volume that would be this lab's belongs to another user; the site's administrators find out \
+                   more in the service's log";
+    Err(Failure::service("VolumeOfAnotherUser", message))
+}
+
+fn build(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: ValidatedSpawn,
+    volumes: Option<VolumeRecord>,
+    operation: &Operation,
+) -> Decided {
+    let mut about = details(rules, &spawn, operation);
+    let terms = LabTimeLimits {
+        spawn_limit: spawn.time_limits.spawn_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
+        delete_limit: spawn
+            .time_limits
+            .delete_seconds
+            .map(|seconds| SignedDuration::from_secs(seconds.into())),
+    };
+    let description = Arc::make_mut(&mut about.description);
+    approved.complete(description);
+    let mut objects = match approved.child.as_deref() {
+        None => manifest::build(&spawn),
+        Some(ApprovedChild { launch: ChildLaunch::Kernel(launch), lab, .. }) => {
+            manifest::build_kernel(&spawn, launch, lab)
+        }
+        Some(ApprovedChild { launch: ChildLaunch::DaskPool(launch), lab, .. }) => {
+            let PoolObjects { objects, worker } = manifest::build_dask_pool(&spawn, launch, lab);
+            if let Some(pool) = &mut description.pool {
+                pool.worker = serde_json::to_value(worker).ok();
+            }
+            objects
+        }
+    };
+    let shown = objects.env.data.clone().unwrap_or_default();
+    let hidden = about.env.iter().filter(|(name, _)| !shown.contains_key(*name));
+    Arc::make_mut(&mut about.description).hidden_env =
+        hidden.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let quota = (spawn.namespaces == NamespaceReclaim::Single).then(|| spawn.quota.clone());
+    let usual = rules.config.limits.time_limits();
+    let limits = TimeLimits {
+        spawn: terms.spawn_limit.unwrap_or(usual.spawn),
+        delete: terms.delete_limit.unwrap_or(usual.delete),
+    };
+    PodNote::new(LabDescription::clone(&about.description), limits).attach(&mut objects.pod);
+    Arc::make_mut(&mut about.description).decided_by = spawn.provenance.by_source();
+    Decided {
+        about: Arc::new(about),
+        objects,
+        provenance: spawn.provenance,
+        volumes,
+        terms,
+        environment: None,
+        workload: None,
+        quota,
+    }
+}
+
+/// What leads requests to a lab: its Service with a certificate, or the routes of another cluster. What a lab has started has
+/// neither.
+fn routes(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: &ValidatedSpawn,
+    issued: Option<&IssuedCertificate>,
+) -> Vec<LabObject> {
+    if approved.child.is_some() {
+        return Vec::new();
+    }
+    if approved.has_service {
+        let service = LabObject::Service(Box::new(manifest::headless_service(spawn)));
+        return [Some(service), certificate(rules, approved, spawn, issued)].into_iter().flatten().collect();
+    }
+    let routes = lab_routes(&rules.config, approved.cluster.as_ref());
+    let routes = routes.and_then(|routes| manifest::build_routes(spawn, routes)).map(|(service, route)| {
+        vec![LabObject::Service(Box::new(service)), LabObject::Route(Box::new(route))]
+    });
+    routes.unwrap_or_default()
+}
+
+/// What the lab has its certificate from.
+fn certificate(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: &ValidatedSpawn,
+    issued: Option<&IssuedCertificate>,
+) -> Option<LabObject> {
+    let service = rules.config.lab.section.service.as_ref().filter(|_| approved.certificate.is_some())?;
+    match service.certificate.as_ref()? {
+        LabCertificate::Authority(_) => Some(manifest::certificate_secret(spawn, issued?).into()),
+        LabCertificate::CertManager(template) => {
+            let wanted = manifest::requested_certificate(spawn, template, service.lab_url.as_deref());
+            Some(LabObject::Certificate(Box::new(wanted)))
+        }
+    }
+}
+
+async fn customize(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    names: &LabNames,
+    patience: &Patience,
+) -> Result<Vec<ChainAnswer>, Failure> {
+    let question = LabRequest {
+        user: approved.user.clone(),
+        server: approved.request.key.server.to_string(),
+        options: approved.request.options.clone(),
+        fields: Some(Arc::new(names.fields.clone())),
+        subject: approved.subject.clone(),
+    };
+    let answers = patience.ask(|| rules.policies.customize(&question)).await;
+    let of_policies = answers.map_err(|error| SpawnError::from(error).into_failure())?;
+    Ok(approved
+        .blueprints
+        .resolved
+        .as_deref()
+        .map(ChainAnswer::of_blueprint)
+        .into_iter()
+        .chain(of_policies)
+        .collect())
+}
+
+/// The uids of Kubernetes are UUIDs, but another API server's might not be valid as a label.
+fn unlabelled() -> Failure {
+    Failure::service("InternalError", "The cluster's uid of the lab's record cannot be used as a label")
+}
+
+fn rejected(rejected: SpawnRejected) -> Failure {
+    tracing::warn!(blame = ?rejected.blame, error = %rejected, "the lab cannot be built");
+    match rejected.blame {
+        compose::RejectionBlame::Policy(policy) => Failure {
+            reason: "PolicyAnswerRefused".into(),
+            message: format!(
+                "The policy `{policy}` of this site asks for something that it may not have: {}",
+                rejected.message
+            ),
+            blame: Blame::Policy,
+        },
+        compose::RejectionBlame::Request => {
+            Failure { reason: "InvalidRequest".into(), message: rejected.message, blame: Blame::User }
+        }
+        compose::RejectionBlame::Operator => Failure {
+            reason: "InvalidConfiguration".into(),
+            message: rejected.message,
+            blame: Blame::Service,
+        },
+    }
+}
+
+impl Decided {
+    /// The time limits that the state machine needs to know.
+    pub(crate) fn terms(&self) -> LabTimeLimits {
+        self.terms
+    }
+
+    /// The quota that the service itself has to keep; `None` if the cluster does.
+    pub(crate) fn quota(&self) -> Option<&Quota> {
+        self.quota.as_ref()
+    }
+
+    /// The environment that the lab has to have first.
+    pub(crate) fn environment(&self) -> Option<&EnvironmentChoice> {
+        self.environment.as_ref()
+    }
+
+    /// The names of the volume claims that the pod mounts.
+    pub(crate) fn claims(&self) -> Box<[String]> {
+        ObservedPod::from(&self.objects.pod).claims
+    }
+}

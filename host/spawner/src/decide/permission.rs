@@ -1,0 +1,54 @@
+//! Whether a user may do something, and who does not allow it.
+
+use wasmspawner_core::policy::compose::Source;
+use wasmspawner_core::policy::{AuthorizeRequest, Denial, Subject, User, Verdict};
+use wasmspawner_core::quota::{Quota, Usage};
+
+use crate::errors::denied_by::DeniedBy;
+use crate::errors::SpawnError;
+use crate::context::rules::SiteRules;
+use wasmspawner_policies::{Hook, PolicyAnswer};
+
+/// Asks the policies whether the user may do something.
+pub(crate) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
+    let answers = rules.policies.authorize(question).await?;
+    for PolicyAnswer { policy, value } in answers {
+        if let Verdict::Deny(Denial { message, rule }) = value {
+            let (user, action) = (&question.user.name, question.action);
+            tracing::info!(user, ?action, %policy, rule, message, "a policy does not allow it");
+            return Err(SpawnError::denied(message, DeniedBy::policy(&policy, Hook::Authorize, rule)));
+        }
+    }
+    Ok(())
+}
+
+/// The limits that the policies set, if they allow another lab.
+pub(crate) async fn limits(
+    rules: &SiteRules<'_>,
+    user: &User,
+    subject: &Subject,
+) -> Result<Vec<(Source, Quota)>, SpawnError> {
+    let usage = Usage { labs: subject.use_of_user.labs };
+    let answers = rules.policies.limits(user, usage, subject).await?;
+    let of_site = Quota { labs: Some(rules.config.limits.per_user.labs.get()), ..Quota::default() };
+    let quotas = quotas(answers);
+    let rules = quotas.iter().map(|(source, quota)| {
+        (DeniedBy { source: source.clone(), rule: Hook::Quota.name().to_owned() }, quota)
+    });
+    let of_site = (DeniedBy::configuration("limits.per_user.labs"), &of_site);
+    for (by, quota) in rules.chain([of_site]) {
+        let allowed = quota.allows_another_lab(usage);
+        allowed.map_err(|refusal| SpawnError::denied(refusal.to_string(), by))?;
+    }
+    Ok(quotas)
+}
+
+/// The quotas with the policies that have set them.
+pub(crate) fn quotas(answers: Vec<PolicyAnswer<Quota>>) -> Vec<(Source, Quota)> {
+    answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect()
+}
+
+/// The identity provider does not allow the user anything.
+pub(crate) fn forbidden(refusal: impl std::error::Error) -> SpawnError {
+    SpawnError::denied(refusal.to_string(), DeniedBy::identity_provider())
+}

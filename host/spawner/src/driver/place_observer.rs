@@ -1,0 +1,249 @@
+//! What is known of a lab's place in the cluster.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
+use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::environment::NamespaceFate;
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::{Observed, Presence};
+use wasmspawner_core::record::Place;
+use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::stage::{self, ObservedPod, StagePolicy};
+
+use crate::context::Context;
+use wasmspawner_kubernetes::environments::ClaimFollower;
+use wasmspawner_kubernetes::store::{Claim, Follower, NamespaceState, Store};
+
+use super::workload_observer::WorkloadObserver;
+
+/// What is known of a lab's place, from the watches and from the answers to the service's own requests.
+pub(crate) struct PlaceObserver {
+    follower: Follower,
+    /// The objects in the place's cluster.
+    store: Store,
+    reclaim: NamespaceReclaim,
+    /// The claim of the place, if it is the lab's own.
+    claim: Option<ClaimFollower>,
+    /// The workload in whose pods the lab is, if it has no pod of its own.
+    workload: Option<WorkloadObserver>,
+    /// The uid of the lab's record. Objects whose label does not have it do not belong to the lab.
+    spawn: String,
+    /// Places where an earlier lab left objects.
+    remains: Vec<Place>,
+    /// True once the deletion of the objects at all these places was requested.
+    remains_asked: bool,
+    /// True if there may be a pod that no watch has shown yet: a creation was begun, and the pod was not read since.
+    pod_unknown: bool,
+    /// The same for all other objects. No watch shows those in a namespace that stays.
+    rest_unknown: bool,
+}
+
+impl PlaceObserver {
+    /// A place of which nothing is known but what the watches show.
+    pub(crate) fn new(context: &Context, key: &SpawnKey, place: Place, spawn: String) -> Self {
+        let (reclaim, store) = (context.reclaim(key, &place), context.cluster(&place).store);
+        let own = place.claim.as_ref().filter(|claim| claim.own);
+        let claim = own.zip(context.environments.as_ref());
+        Self {
+            claim: claim.map(|(claim, environments)| environments.follow_claim(&claim.name)),
+            workload: WorkloadObserver::of(context, &place, &spawn),
+            follower: store.follow(place),
+            store,
+            reclaim,
+            spawn,
+            remains: Vec::new(),
+            remains_asked: false,
+            pod_unknown: false,
+            rest_unknown: false,
+        }
+    }
+
+    /// Places where an earlier lab left objects.
+    pub(crate) fn remains(&self) -> &[Place] {
+        &self.remains
+    }
+
+    /// Sets the places where an earlier lab left objects.
+    pub(crate) fn set_remains(&mut self, remains: Vec<Place>) {
+        (self.remains, self.remains_asked) = (remains, false);
+    }
+
+    /// The deletion of everything at the other places was requested. `left` are those that still have objects.
+    pub(crate) fn remains_asked_to_go(&mut self, left: Vec<Place>) {
+        (self.remains, self.remains_asked) = (left, true);
+    }
+
+    /// Waits until something at the place has changed.
+    pub(crate) async fn changed(&self) {
+        if let Some(workload) = &self.workload {
+            return workload.changed().await;
+        }
+        match &self.claim {
+            Some(claim) => tokio::select! {
+                () = self.follower.changed() => {}
+                () = claim.changed() => {}
+            },
+            None => self.follower.changed().await,
+        }
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        self.follower.place()
+    }
+
+    pub(crate) fn spawn(&self) -> &str {
+        &self.spawn
+    }
+
+    /// True if the lab's objects go with the namespace of its claim.
+    fn goes_with_claim(&self) -> bool {
+        self.place().claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted)
+    }
+
+    /// From now on, the workers of the pool are followed too.
+    pub(crate) fn follow_workers(&mut self) {
+        self.follower.follow_workers(&self.spawn);
+    }
+
+    /// The workers of the pool, if they are followed.
+    pub(crate) fn workers(&self) -> Vec<std::sync::Arc<ObservedPod>> {
+        self.follower.workers()
+    }
+
+    /// The lab's pod, as far as the watches have shown it.
+    pub(crate) fn pod(&self) -> Option<std::sync::Arc<ObservedPod>> {
+        if let Some(workload) = &self.workload {
+            return workload.pod();
+        }
+        self.follower.pod().filter(|pod| pod.spawn.as_ref() == Some(&self.spawn))
+    }
+
+    /// The lab's own namespace; `None` where namespaces are kept.
+    pub(crate) fn namespace(&self) -> Option<NamespaceState> {
+        let own = |namespace: &NamespaceState| namespace.spawn.as_deref() == Some(self.spawn.as_str());
+        match self.reclaim {
+            NamespaceReclaim::Delete => self.follower.namespace().filter(own),
+            NamespaceReclaim::Retain | NamespaceReclaim::Single => None,
+        }
+    }
+
+    /// Called for a place that was found in a record after a restart. If the spawn was never ready, a request to create
+    /// objects may still have been under way; and nothing is known of the objects in a namespace that stays.
+    pub(crate) fn recovered(&mut self, ready: bool, wanted: bool) {
+        // A lab that was not wanted any more may have been put into a workload by the last request before the end.
+        self.pod_unknown = !ready && (wanted || self.workload.is_some());
+        self.rest_unknown = !ready || !self.reclaim.is_deleted();
+    }
+
+    /// True if the watches have shown the pod of this operation, not that of an earlier spawn of the lab.
+    pub(crate) fn has_pod_of(&self, operation: JobId) -> bool {
+        if let Some(workload) = &self.workload {
+            return workload.has_lab_of(operation);
+        }
+        self.pod().and_then(|pod| pod.operation) == Some(operation)
+    }
+
+    /// A creation begins: from now on there may be objects that no watch has shown.
+    pub(crate) fn creation_begins(&mut self) {
+        (self.pod_unknown, self.rest_unknown) = (true, true);
+    }
+
+    /// The creation has succeeded. Its objects are in the store.
+    pub(crate) fn created(&mut self) {
+        self.pod_unknown = false;
+        self.rest_unknown = !self.reclaim.is_deleted();
+    }
+
+    /// The API server has answered that the lab has no pod.
+    pub(crate) fn pod_is_gone(&mut self) {
+        self.pod_unknown = false;
+    }
+
+    /// The API server has answered that no other objects are left.
+    pub(crate) fn rest_is_gone(&mut self) {
+        self.rest_unknown = false;
+    }
+
+    /// The pod and the namespace were read into the store.
+    pub(crate) fn was_read(&mut self) {
+        self.pod_unknown = false;
+        self.rest_unknown &= !self.reclaim.is_deleted();
+    }
+
+    /// From now on, keeps the Kubernetes events about the pod and these claims.
+    pub(crate) fn keep_events(&mut self, claims: Vec<Claim>) {
+        self.follower.keep_events(claims);
+    }
+
+    /// From now on, keeps the Kubernetes events about the existing pod and its claims.
+    pub(crate) fn keep_events_of_pod(&mut self) {
+        let claims = self.pod().map(|pod| self.claims(&pod.claims)).unwrap_or_default();
+        self.keep_events(claims);
+    }
+
+    /// Also follows these claims in the lab's namespace.
+    pub(crate) fn set_claims(&mut self, names: &[String]) {
+        let claims = self.claims(names);
+        self.follower.set_claims(claims);
+    }
+
+    /// The claims of these names in the lab's namespace.
+    fn claims(&self, names: &[String]) -> Vec<Claim> {
+        names.iter().map(|name| (self.place().namespace.clone(), name.clone())).collect()
+    }
+
+    /// Stops keeping Kubernetes events.
+    pub(crate) fn drop_events(&mut self) {
+        if self.follower.keeps_events() {
+            self.follower.drop_events();
+        }
+    }
+
+    /// The lab in its workload, which the look is about: the operation that has started it, and the pod that it had.
+    pub(crate) fn set_lab(&mut self, operation: Option<JobId>, kept: Option<&str>) {
+        if let Some(workload) = &mut self.workload {
+            workload.set_lab(operation, kept);
+        }
+    }
+
+    /// The state of the place, analysed. `now` is the time of day, with which the cluster's timestamps are compared.
+    pub(crate) fn observe(&self, policy: &StagePolicy, now: Timestamp) -> Observed {
+        let (pod, namespace, workers) = (self.pod(), self.namespace(), self.workers());
+        let events: Vec<Event> = self.follower.events().iter().map(|event| Event::clone(event)).collect();
+        let presence = |deleting: Option<bool>, unknown: bool| match deleting {
+            Some(deleting) => Presence::of(deleting),
+            None if unknown => Presence::Present,
+            None => Presence::Missing,
+        };
+        let rest_unknown = self.rest_unknown && !self.goes_with_claim();
+        let rest = presence(namespace.as_ref().map(|namespace| namespace.deleting), rest_unknown);
+        let claim = self.claim.as_ref().and_then(|claim| claim.is_deleting(&self.spawn));
+        // A claim that takes its namespace along goes by itself, and the next lab has another one.
+        let claim = claim.filter(|deleting| !(*deleting && self.goes_with_claim()));
+        let claim = claim.map(Presence::of).unwrap_or_default();
+        let elsewhere = match (self.remains.is_empty(), self.remains_asked) {
+            (true, _) => Presence::Missing,
+            (false, asked) => Presence::of(asked),
+        };
+        if let Some(workload) = &self.workload {
+            return Observed { rest: rest.max(elsewhere), ..workload.observe(self.pod_unknown, policy, now) };
+        }
+        Observed {
+            // What a cluster that has not answered yet has is not known.
+            pod: presence(
+                pod.as_ref().map(|pod| pod.is_deleting()),
+                self.pod_unknown || !self.store.is_synced(),
+            ),
+            pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),
+            rest: rest.max(elsewhere).max(claim),
+            // The workers of a pool. The driver knows the children of a lab.
+            children: workers.iter().map(|pod| Presence::of(pod.is_deleting())).max().unwrap_or_default(),
+            workers: workers.len(),
+            is_unsized: false,
+            stuck: namespace
+                .and_then(|namespace| namespace.stuck)
+                .or_else(|| self.claim.as_ref().and_then(ClaimFollower::stuck)),
+            analysis: stage::analyze(pod.as_deref(), &events, policy, now),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Makes drivers after a restart, from the records and from what the cluster shows.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::{Lab, Outcome, Phase};
+use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::progress::{Entry, ProgressLog};
+use wasmspawner_core::record::{self, Desired, Recovered, SpawnStatus};
+use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
+
+use crate::context::Context;
+use super::Driver;
+use crate::labs::env::Env;
+use crate::published::live_log::LiveLog;
+use super::place_observer::PlaceObserver;
+use crate::decide::pod_note::PodNote;
+use crate::labs::quota_claims::share_of;
+use super::requests;
+use crate::published::snapshot::LabDetails;
+use wasmspawner_history::HistoryEntry;
+use wasmspawner_kubernetes::k8s::{KubernetesError, belongs_to};
+use wasmspawner_kubernetes::records::StoredSpawn;
+
+/// Completes a record that was not updated after the policies decided: their decision is noted on the pod.
+pub(crate) async fn complete(
+    context: &Context,
+    mut stored: StoredSpawn,
+) -> Result<StoredSpawn, KubernetesError> {
+    let settled = |status: &SpawnStatus| status.ready_at.is_some() || status.failure.is_some();
+    if stored.spec.desired == Desired::Stopped || stored.status.as_ref().is_some_and(settled) {
+        return Ok(stored);
+    }
+    if stored.spec.place.workload.is_some() {
+        // The record was completed before anything was put into the workload.
+        return Ok(stored);
+    }
+    let cluster = context.cluster(&stored.spec.place);
+    if stored.spec.place.cluster.is_some() && !cluster.store.is_synced() {
+        // What another cluster has is not known yet, and nobody waits for it.
+        return Ok(stored);
+    }
+    let (pod, _) = cluster.deleter.read(&stored.spec.place, requests::TRY_FOR).await?;
+    let pod = pod.filter(|pod| belongs_to(&pod.metadata, &stored.uid));
+    if let Some(note) = pod.as_ref().and_then(|pod| PodNote::read(&pod.metadata)) {
+        note.complete(&mut stored.spec);
+    }
+    if let Some(pod) = pod {
+        cluster.store.put_pod(&pod);
+    }
+    Ok(stored)
+}
+
+/// Reads the record of one lab again; retries until the cluster answers.
+pub(crate) async fn read_again(context: &Context, key: &SpawnKey) -> Option<StoredSpawn> {
+    let name = key.object_name();
+    loop {
+        match context.records.get(&name).await {
+            Ok(Some(stored)) => match complete(context, stored).await {
+                Ok(stored) => return Some(stored),
+                Err(error) => {
+                    tracing::warn!(%error, %name, "the pod of a lab cannot be read; it is tried again");
+                }
+            },
+            Ok(None) => return None,
+            Err(error) => {
+                tracing::warn!(%error, %name, "the record of a lab cannot be read; it is tried again");
+            }
+        }
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+}
+
+/// Puts a new driver into the state that the record describes.
+pub(crate) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) -> Box<Driver> {
+    let context = std::sync::Arc::clone(&driver.context);
+    let place = stored.spec.place.clone();
+    let mut observer = PlaceObserver::new(&context, &driver.key, place, stored.uid.clone());
+    observer.set_remains(stored.spec.remains.clone());
+    if driver.key.kind() == SpawnKind::DaskPool {
+        observer.follow_workers();
+    }
+    let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
+    observer.recovered(ready, stored.spec.desired == Desired::Running);
+    let kept = stored.status.as_ref().and_then(|status| status.pod_uid.as_deref());
+    observer.set_lab(Some(stored.spec.operation.id), kept);
+    let mut current = observer.observe(&driver.stage_policy(), Timestamp::now());
+    driver.observe_children(&mut current);
+    let fresh = JobId::new(Uuid::now_v7());
+    let Recovered { lab, interrupted } = record::recover(
+        &stored.spec,
+        stored.status.as_ref(),
+        stored.deleting,
+        &current,
+        observer.has_pod_of(stored.spec.operation.id),
+        context.time_limits(),
+        fresh,
+        context.now(),
+    );
+    if matches!(lab.phase, Phase::Starting(_)) {
+        observer.keep_events_of_pod();
+    }
+    let started_at = stored.spec.operation.started_at;
+    let (history, known, log) = resume(&context, &driver.key, &lab, started_at, interrupted.is_some());
+    driver.about = std::sync::Arc::new(about(&stored, env));
+    driver.requested_by.clone_from(&stored.spec.operation.requested_by);
+    driver.history = history;
+    driver.log = Some(LiveLog::new(log));
+    driver.observer = Some(observer);
+    driver.record = Some(stored);
+    driver.lab = lab;
+    driver.claim_quota();
+    driver.adopt_pool();
+    if matches!(driver.lab.phase, Phase::Running(_)) {
+        driver.count_from(driver.about.started_at.unwrap_or(started_at));
+    }
+    driver.close(interrupted.map(Outcome::Failed), known);
+    driver.publish();
+    driver
+}
+
+/// The history entry of the lab's operation, whether the history knew it before, and the operation's log.
+///
+/// An operation that goes on or was interrupted gets a new entry if the history has none. One that ended long ago does
+/// not: otherwise the entries of all labs would displace those of recent operations. The numbers of new events must be
+/// higher than all that were used before; as at most one event per millisecond was published, they continue with the
+/// milliseconds since the start of the operation.
+fn resume(
+    context: &Context,
+    key: &SpawnKey,
+    lab: &Lab,
+    started_at: Timestamp,
+    interrupted: bool,
+) -> (Option<HistoryEntry>, bool, ProgressLog) {
+    let operation = lab.operation.unwrap_or_else(|| {
+        context.operation(wasmspawner_core::lifecycle::OperationKind::Spawn, context.time_limits())
+    });
+    let known = context.history_of(key).find(key, operation.job_id);
+    let is_known = known.is_some();
+    let goes_on = interrupted || matches!(lab.phase, Phase::Starting(_) | Phase::Stopping(_));
+    let begin = || context.history_of(key).begin(OperationRecord::begin(key.clone(), &operation));
+    let history = known.or_else(|| goes_on.then(begin));
+    let record = history.as_ref().map(HistoryEntry::record);
+    let has_ended = record.as_ref().is_some_and(|record| record.ended_at.is_some());
+    let elapsed = Timestamp::now().duration_since(started_at).as_millis();
+    let next = if has_ended { 1 } else { usize::try_from(elapsed).unwrap_or(1).max(1) };
+    let events = record.map(|record| record.events).unwrap_or_default();
+    (history, is_known, ProgressLog::resumed(operation.job_id, events, next))
+}
+
+fn about(stored: &StoredSpawn, mut env: Env) -> LabDetails {
+    let description = stored.spec.lab.clone();
+    env.extend(description.hidden_env.clone());
+    let started_at = (stored.spec.operation.kind == wasmspawner_core::lifecycle::OperationKind::Spawn)
+        .then_some(stored.spec.operation.started_at);
+    LabDetails { description, env, started_at }
+}
+
+impl Driver {
+    /// Takes the share of the quota that the spawn has.
+    fn claim_quota(&self) {
+        if matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Stopping(_)) {
+            let share = share_of(&self.about.description);
+            // Without a quota nothing is refused.
+            let _ = self.labs.quota_claims().claim(&self.key, share, None);
+        }
+    }
+
+    /// Adds the pool with the workers that it has, until its scheduler says how many it wants.
+    fn adopt_pool(&self) {
+        let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));
+        if let (Some(pool), Some(observer), true) = (&self.about.description.pool, &self.observer, alive) {
+            let workers = observer.workers();
+            let present = workers.iter().filter(|pod| !pod.is_deleting()).count();
+            self.labs.add_pool(&self.key, pool.workers, u32::try_from(present).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Closes what a restart left open: a spawn that was interrupted, and operations whose end is not in the history
+    /// yet. An operation without an entry in the history ended long ago, and is not counted again.
+    fn close(&mut self, interrupted: Option<Outcome>, known: bool) {
+        let noun = self.key.kind().noun();
+        let (outcome, entry) = match (&self.lab.phase, interrupted) {
+            (_, Some(Outcome::Failed(failure))) => {
+                let message = failure.message.clone();
+                (Outcome::Failed(failure), Entry::Failed(message))
+            }
+            (Phase::Running(_), _) => (Outcome::Complete, Entry::Complete(format!("The {noun} is ready"))),
+            (Phase::CleaningUp(_) | Phase::Absent, _) => {
+                (Outcome::Complete, Entry::Complete(format!("The {noun} is stopped")))
+            }
+            (Phase::Failed(failed), _) => {
+                (Outcome::Failed(failed.failure.clone()), Entry::Failed(failed.failure.message.clone()))
+            }
+            (Phase::Starting(_) | Phase::Stopping(_), _) => return,
+        };
+        match &self.history {
+            Some(history) if !known => drop(history.end(outcome, Timestamp::now())),
+            _ => self.finish(&outcome),
+        }
+        self.publish_entry(entry);
+    }
+}

@@ -1,0 +1,283 @@
+//! The requests of a plan, as tasks that run while the driver goes on receiving messages. Each task makes a few
+//! attempts at most; the driver starts it again if it is still needed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lifecycle::{Failure, Operation};
+use wasmspawner_core::manifest;
+use wasmspawner_core::names::LabelValue;
+use wasmspawner_core::record::{Place, PlaceClaim, SpawnSpec, SpawnStatus};
+use wasmspawner_core::volumes::Release;
+
+use crate::decide::approve::Approved;
+use crate::context::{Context, reclaim_of};
+use crate::errors::{SpawnError, failure};
+use crate::decide::evaluate::{Decided, decide};
+use super::place_observer::PlaceObserver;
+use crate::decide::workload_requests;
+use wasmspawner_kubernetes::k8s::{
+    Causes, CreatedLab, DeletionAnswer, KubernetesError, OwnedObject, belongs_to,
+};
+use wasmspawner_kubernetes::records::{RecordError, StoredSpawn, soon};
+
+/// How long one request is tried before the driver plans again.
+pub(crate) const TRY_FOR: Duration = Duration::from_secs(15);
+
+/// The result of a request.
+pub(crate) enum TaskResult {
+    Decided(Result<Box<Decided>, Failure>),
+    Created(Result<Box<CreatedLab>, Failure>),
+    /// The lab was put into its workload.
+    PutIn(Result<(), Failure>),
+    /// The stops of the children have begun, or could not begin.
+    ChildrenStopping,
+    /// Workers were created and deleted.
+    PoolSized(PoolSized),
+    /// True if the pod is gone already.
+    PodDeletion(Result<bool, Failure>),
+    RestDeletion(Result<Remaining, Failure>),
+    /// The lab has an environment at this place.
+    Bound(Result<Box<Place>, Failure>),
+    Read(Result<(), Failure>),
+    RecordSaved(Result<Box<StoredSpawn>, RecordError>),
+    RecordDeleted(Result<(), KubernetesError>),
+}
+
+/// What became of a request to create and to delete workers of a pool. What fails is tried again, because the plan then
+/// still asks for it.
+pub(crate) struct PoolSized {
+    /// How many workers were created, or why not all of them.
+    pub(crate) created: Result<usize, Failure>,
+    pub(crate) deleted: Result<(), Failure>,
+}
+
+/// What is left after a deletion was requested.
+pub(crate) struct Remaining {
+    /// True if nothing is left at the lab's own place, nor the lab's claim.
+    pub(crate) gone: bool,
+    /// True if no object of the lab is left there; its claim may be.
+    pub(crate) objects_gone: bool,
+    /// Other places where objects are left.
+    pub(crate) remains: Vec<Place>,
+}
+
+/// What to delete of a lab besides its pod.
+pub(crate) struct RestToDelete {
+    pub(crate) place: Place,
+    pub(crate) own: OwnedObject,
+    pub(crate) remains: Vec<Place>,
+    /// Whether the namespace goes, or the objects in it.
+    pub(crate) reclaim: NamespaceReclaim,
+}
+
+/// Identifies the lab's own object among those that have had its name.
+pub(crate) fn own(observer: &PlaceObserver, uid: Option<String>) -> OwnedObject {
+    OwnedObject { spawn: observer.spawn().to_owned(), uid }
+}
+
+/// Asks the policies, and composes their answers into a lab.
+pub(crate) async fn evaluate(
+    context: Arc<Context>,
+    approved: Arc<Approved>,
+    operation: Operation,
+    spawn: String,
+    within: Duration,
+) -> TaskResult {
+    let decided = Box::pin(decide(&context, &approved, &operation, &spawn, within)).await;
+    TaskResult::Decided(decided.map(Box::new))
+}
+
+/// Creates the lab's objects: the namespace, then everything else in parallel, then the pod.
+pub(crate) async fn create(
+    context: Arc<Context>,
+    decided: Arc<Decided>,
+    cluster: Option<ClusterRef>,
+    spawn: String,
+    within: Duration,
+    cancel: CancellationToken,
+) -> TaskResult {
+    if let (Some(lab), Some(workloads)) = (&decided.workload, &context.workloads) {
+        let creator = &context.own_cluster().creator;
+        let done =
+            workload_requests::put_in(workloads, creator, (&decided.objects, lab), within, cancel).await;
+        return TaskResult::PutIn(done.map_err(|error| failure(&error)));
+    }
+    let created = context
+        .clusters
+        .get(cluster.as_ref())
+        .creator
+        .create_lab(&decided.objects, &spawn, within, cancel)
+        .await;
+    TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
+}
+
+/// Deletes the pod. With `force`, it is removed without waiting for its containers, because its node may be lost.
+pub(crate) async fn delete_pod(
+    context: Arc<Context>,
+    place: Place,
+    own: OwnedObject,
+    force: bool,
+    within: Duration,
+) -> TaskResult {
+    if place.workload.is_some() {
+        let done = workload_requests::take_out(&context, &place, &own.spawn, within).await;
+        return TaskResult::PodDeletion(done.map(|()| true).map_err(|error| failure(&error)));
+    }
+    let grace = if force { 0 } else { context.config.current().lab.section.termination_grace_period_seconds };
+    let deleted = context.cluster(&place).deleter.delete_pod(&place, own, grace, within).await;
+    TaskResult::PodDeletion(
+        deleted.map(|answer| answer == DeletionAnswer::Gone).map_err(|error| failure(&error)),
+    )
+}
+
+/// Deletes everything else: the lab's namespace (or its objects in a retained namespace), and what an earlier lab
+/// left at other places.
+pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
+    let RestToDelete { place, own, remains, reclaim } = rest;
+    let answer = async {
+        let spawn = own.spawn.clone();
+        let objects_gone =
+            delete_objects(&context, &place, own, reclaim, within).await? == DeletionAnswer::Gone;
+        let claim_gone = delete_claim(&context, &place, &spawn).await?;
+        let mut left = Vec::new();
+        for elsewhere in remains {
+            let reclaim = elsewhere.claim.as_ref().map_or(reclaim, |claim| reclaim_of(claim.fate));
+            if !delete_place(&context, &elsewhere, &spawn, reclaim, within).await? {
+                left.push(elsewhere);
+            }
+        }
+        Ok(Remaining { gone: objects_gone && claim_gone, objects_gone, remains: left })
+    };
+    TaskResult::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
+}
+
+/// Requests the deletion of everything at a place; true when nothing is left there.
+async fn delete_place(
+    context: &Context,
+    place: &Place,
+    spawn: &str,
+    reclaim: NamespaceReclaim,
+    within: Duration,
+) -> Result<bool, KubernetesError> {
+    if place.workload.is_some() {
+        return workload_requests::clear(context, place, spawn, within).await;
+    }
+    let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
+    let grace = context.config.current().lab.section.termination_grace_period_seconds;
+    let pod = context.cluster(place).deleter.delete_pod(place, own.clone(), grace, within).await?;
+    let rest = delete_objects(context, place, own, reclaim, within).await?;
+    let claim_gone = delete_claim(context, place, spawn).await?;
+    Ok(pod == DeletionAnswer::Gone && rest == DeletionAnswer::Gone && claim_gone)
+}
+
+/// Deletes the claim of a place, if it is the lab's own; true if there is none.
+async fn delete_claim(context: &Context, place: &Place, spawn: &str) -> Result<bool, KubernetesError> {
+    match (&place.claim, &context.environments) {
+        (Some(PlaceClaim { name, own: true, .. }), Some(environments)) => {
+            environments.delete_claim(name, spawn).await
+        }
+        _ => Ok(true),
+    }
+}
+
+async fn delete_objects(
+    context: &Context,
+    place: &Place,
+    own: OwnedObject,
+    reclaim: NamespaceReclaim,
+    within: Duration,
+) -> Result<DeletionAnswer, KubernetesError> {
+    if place.workload.is_some() {
+        let gone = workload_requests::delete_rest(context, place, &own.spawn, within).await?;
+        return Ok(if gone { DeletionAnswer::Gone } else { DeletionAnswer::Accepted });
+    }
+    if place.claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted) {
+        // They go with the namespace of the claim.
+        return Ok(DeletionAnswer::Gone);
+    }
+    let (namespace, deleter) = (place.namespace.as_str(), context.cluster(place).deleter);
+    match reclaim {
+        NamespaceReclaim::Delete => deleter.delete_namespace(namespace, own, within).await,
+        NamespaceReclaim::Retain | NamespaceReclaim::Single => {
+            let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };
+            let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance(), &spawn);
+            let shared = context.is_shared(place);
+            let routes = context.route_kinds(place);
+            deleter.delete_lab_objects(namespace, &selector, shared, &routes, within).await
+        }
+    }
+}
+
+/// Reads the pod and the namespace directly from the API server, into the store. `known` are the uids that the store
+/// has before. Objects that do not belong to the lab are ignored.
+pub(crate) async fn read(
+    context: Arc<Context>,
+    place: Place,
+    spawn: String,
+    known: (Option<String>, Option<String>),
+    within: Duration,
+) -> TaskResult {
+    if place.workload.is_some() {
+        let read = workload_requests::read(&context, &place, &spawn, within).await;
+        return TaskResult::Read(read.map_err(|error| failure(&error)));
+    }
+    let (pod_uid, namespace_uid) = known;
+    let cluster = context.cluster(&place);
+    let read = cluster.deleter.read(&place, within).await.map(|(pod, namespace)| {
+        match pod.filter(|pod| belongs_to(&pod.metadata, &spawn)) {
+            Some(pod) => cluster.store.put_pod(&pod),
+            None => cluster.store.remove_pod(&place, pod_uid.as_deref()),
+        }
+        match namespace.filter(|namespace| belongs_to(&namespace.metadata, &spawn)) {
+            Some(namespace) => cluster.store.put_namespace(&namespace),
+            None => {
+                cluster.store.remove_namespace(place.namespace.as_str(), namespace_uid.as_deref());
+            }
+        }
+    });
+    TaskResult::Read(read.map_err(|error| failure(&error)))
+}
+
+/// Updates the record.
+pub(crate) async fn save_record(
+    context: Arc<Context>,
+    stored: StoredSpawn,
+    spec: SpawnSpec,
+    status: SpawnStatus,
+) -> TaskResult {
+    TaskResult::RecordSaved(context.records.save(&stored, &spec, &status, soon()).await.map(Box::new))
+}
+
+pub(crate) async fn delete_record(context: Arc<Context>, stored: StoredSpawn) -> TaskResult {
+    let deleted = context.records.delete(&stored).await;
+    if let Err(error) = &deleted {
+        tracing::warn!(error = %Causes(error), "the record of a lab that is gone cannot be deleted; it is tried again");
+    }
+    TaskResult::RecordDeleted(deleted)
+}
+
+/// Stores that this user has had a lab. If that fails, the only consequence is one more run of an idempotent init
+/// container.
+pub(crate) async fn mark_provisioned(context: &Context, key: &LabKey) {
+    if let Err(error) = context.provisioned.insert(&key.user, Timestamp::now()).await {
+        tracing::warn!(%error, "could not record that the user has had a lab");
+    }
+}
+
+/// Deletes the volume claims of a server that is being deleted.
+pub(crate) async fn release(context: &Context, key: &LabKey) -> Result<Release, SpawnError> {
+    let released = match &context.volumes {
+        Some(volumes) => volumes.release(key).await.map_err(SpawnError::from),
+        None => Ok(Release::default()),
+    };
+    if let Ok(Release { delete, keep }) = &released {
+        tracing::info!(user = %key.user, server = %key.server, deleted = delete.len(), kept = keep.len(), "the volumes of a deleted server are released");
+    }
+    released
+}

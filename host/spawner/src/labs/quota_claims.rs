@@ -1,0 +1,140 @@
+//! How much of its user's quota each spawn takes, where no `ResourceQuota` of a namespace counts.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use wasmspawner_core::names::Username;
+use wasmspawner_core::quota::{Quota, QuotaUsedUp, Share};
+use wasmspawner_core::record::LabDescription;
+use wasmspawner_core::spawn_key::SpawnKey;
+
+/// How much of its user's quota each spawn takes. All of a user's are counted under one lock, so that two that are decided
+/// at the same time do not both get the last CPU.
+#[derive(Default)]
+pub(crate) struct QuotaClaims {
+    users: Mutex<HashMap<Username, HashMap<SpawnKey, Claim>>>,
+}
+
+struct Claim {
+    share: Share,
+    /// What the user may have; `None` for a spawn that was found after a restart.
+    quota: Option<Quota>,
+}
+
+impl QuotaClaims {
+    /// Takes a share for a spawn in place of the one that it had. With a quota, only if it is left; a spawn that is found
+    /// after a restart has its share already.
+    pub(crate) fn claim(
+        &self,
+        key: &SpawnKey,
+        share: Share,
+        quota: Option<&Quota>,
+    ) -> Result<(), QuotaUsedUp> {
+        let mut users = self.users();
+        let claims = users.entry(key.lab.user.clone()).or_default();
+        if let Some(quota) = quota {
+            quota.allows_share(taken(claims, key), share)?;
+        }
+        claims.insert(key.clone(), Claim { share, quota: quota.cloned() });
+        Ok(())
+    }
+
+    /// Changes the share of a spawn, within the quota that it was decided with.
+    pub(crate) fn change(&self, key: &SpawnKey, share: Share) -> Result<(), QuotaUsedUp> {
+        let mut users = self.users();
+        let Some(claims) = users.get_mut(&key.lab.user) else { return Ok(()) };
+        let taken = taken(claims, key);
+        let Some(claim) = claims.get_mut(key) else { return Ok(()) };
+        if let Some(quota) = &claim.quota {
+            quota.allows_share(taken, share)?;
+        }
+        claim.share = share;
+        Ok(())
+    }
+
+    /// Gives back the share of a spawn that is gone or has failed.
+    pub(crate) fn release(&self, key: &SpawnKey) {
+        let mut users = self.users();
+        let Some(claims) = users.get_mut(&key.lab.user) else { return };
+        claims.remove(key);
+        if claims.is_empty() {
+            users.remove(&key.lab.user);
+        }
+    }
+
+    fn users(&self) -> MutexGuard<'_, HashMap<Username, HashMap<SpawnKey, Claim>>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the others of the user have taken.
+fn taken(claims: &HashMap<SpawnKey, Claim>, key: &SpawnKey) -> Share {
+    let others = claims.iter().filter(|(other, _)| *other != key);
+    others.fold(Share::default(), |sum, (_, claim)| sum.and(claim.share))
+}
+
+/// The share of a spawn. A pool counts with its scheduler and all workers that it may have.
+pub(crate) fn share_of(description: &LabDescription) -> Share {
+    let limits = description.quotas.map(|quotas| quotas.limits).unwrap_or_default();
+    let pod =
+        Share { cpu_millis: limits.cpu.map_or(0, millis), memory_bytes: limits.memory.unwrap_or_default() };
+    let workers = description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);
+    pod.times(1 + u64::from(workers))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of CPUs is positive, and no machine has 2^53 thousandths of one"
+)]
+fn millis(cpus: f64) -> u64 {
+    (cpus * 1000.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmspawner_core::lab::LabKey;
+    use wasmspawner_core::names::ChildName;
+
+    use super::*;
+
+    fn kernel(name: &str) -> SpawnKey {
+        let lab = LabKey::default_server(Username::parse("ada").unwrap());
+        SpawnKey::kernel(lab, ChildName::parse(name).unwrap())
+    }
+
+    fn cpus(number: u64) -> Share {
+        Share { cpu_millis: number * 1000, memory_bytes: 0 }
+    }
+
+    #[test]
+    fn two_hundred_claims_at_once_do_not_exceed_the_quota() {
+        let claims = QuotaClaims::default();
+        let quota = Quota { cpu_millis: Some(8000), ..Quota::default() };
+        let granted: usize = std::thread::scope(|scope| {
+            let each = (0..200).map(|number| {
+                let (claims, quota) = (&claims, &quota);
+                scope
+                    .spawn(move || claims.claim(&kernel(&format!("k{number}")), cpus(2), Some(quota)).is_ok())
+            });
+            // All have begun before the first is waited for.
+            let each: Vec<_> = each.collect();
+            each.into_iter().map(|claim| usize::from(claim.join().unwrap())).sum()
+        });
+        assert_eq!(granted, 4);
+    }
+
+    #[test]
+    fn a_share_is_changed_within_the_quota_and_given_back() {
+        let claims = QuotaClaims::default();
+        let quota = Quota { cpu_millis: Some(8000), ..Quota::default() };
+        claims.claim(&kernel("found"), cpus(6), None).unwrap();
+        claims.claim(&kernel("a"), cpus(2), Some(&quota)).unwrap();
+        assert!(claims.change(&kernel("a"), cpus(3)).is_err());
+        assert!(claims.claim(&kernel("b"), cpus(1), Some(&quota)).is_err());
+        claims.release(&kernel("found"));
+        claims.change(&kernel("a"), cpus(7)).unwrap();
+        claims.claim(&kernel("b"), cpus(1), Some(&quota)).unwrap();
+        claims.claim(&kernel("a"), cpus(7), Some(&quota)).unwrap();
+    }
+}

@@ -1,0 +1,58 @@
+//! What users are offered before they start a lab: the form, the images and the blueprints.
+
+use std::sync::Arc;
+
+use wasmspawner_core::blueprint::{ExtendedLibrary, Resolved};
+use wasmspawner_core::form::{FormContext, render};
+use wasmspawner_core::identity::Identity;
+use wasmspawner_core::images::{Inventory, NodeImages};
+use wasmspawner_core::names::{ObjectName, ServerName};
+use wasmspawner_core::policy::User;
+use wasmspawner_core::secret::SecretString;
+
+use crate::decide::blueprints;
+use crate::errors::SpawnError;
+use crate::decide::image_menu::{self, UserMenu};
+use super::Labs;
+
+impl Labs {
+    /// The spawn form, as a fragment of HTML.
+    pub async fn spawn_form(&self, identity: &Identity, server: &ServerName) -> Result<String, SpawnError> {
+        let context = FormContext { user: User::from(identity), server: server.to_string() };
+        let rules = self.context().rules();
+        let form = image_menu::form(&rules, &context).await?;
+        Ok(render(&blueprints::offer(&rules, &context, form)))
+    }
+
+    /// The images from which the user chooses; `None` if the site has no menu.
+    pub async fn image_menu(
+        &self,
+        identity: &Identity,
+        server: &ServerName,
+    ) -> Result<Option<UserMenu>, SpawnError> {
+        let context = FormContext { user: User::from(identity), server: server.to_string() };
+        image_menu::menu(&self.context().rules(), &context).await
+    }
+
+    /// The site's blueprints. They change when the configuration is read again, and with the objects in the cluster.
+    pub fn blueprints(&self) -> Arc<ExtendedLibrary> {
+        self.context().blueprints.now(&self.context().config.current())
+    }
+
+    /// What the blueprint of this name means for a lab of the user: one of the site, or else of the user's own, for whose
+    /// provider the user's `token` is.
+    pub async fn resolve_blueprint(
+        &self,
+        identity: &Identity,
+        name: ObjectName,
+        token: &SecretString,
+    ) -> Result<Option<Arc<Resolved>>, SpawnError> {
+        blueprints::resolve(&self.context().rules(), identity, name, token).await
+    }
+
+    /// The images that registries and nodes have.
+    pub fn known_images(&self) -> (Arc<Inventory>, Arc<NodeImages>) {
+        let known = self.context().policies.inventory();
+        (known.registries(), known.nodes())
+    }
+}

@@ -1,0 +1,49 @@
+//! What stays on purpose when labs end.
+
+use std::collections::HashSet;
+
+use wasmspawner_core::kept::{KeptKind, KeptObject, KeptReason, kept_claims, kept_targets};
+
+use crate::errors::SpawnError;
+use crate::labs::Labs;
+
+impl Labs {
+    /// All objects that stay on purpose when labs end, sorted.
+    pub fn kept(&self) -> Result<Vec<KeptObject>, SpawnError> {
+        self.require_ready()?;
+        let context = self.context();
+        let mut kept = namespaces(self);
+        if let Some(volumes) = &context.volumes {
+            let records = volumes.all();
+            kept.extend(kept_claims(records.iter(), |key| self.lab(&key.clone().into()).is_some()));
+        }
+        if let Some(environments) = &context.environments {
+            kept.extend(kept_targets(environments.overview()));
+        }
+        kept.sort();
+        Ok(kept)
+    }
+}
+
+/// The namespaces that the service has made for labs and never deletes. Those that others have made have not its labels.
+fn namespaces(labs: &Labs) -> Vec<KeptObject> {
+    let used: HashSet<String> = {
+        let registry = labs.registry();
+        let views = registry.iter().map(|(_, handle)| handle.view.borrow().clone());
+        // A place is known for a while after its lab.
+        let places = views.filter_map(|view| view.place.filter(|_| view.snapshot.is_some()));
+        places.map(|place| place.namespace.into()).collect()
+    };
+    let made = labs.context().own_cluster().store.namespaces().into_iter();
+    let stay = made.filter(|(_, state)| state.spawn.is_none() && state.target.is_none() && !state.deleting);
+    stay.map(|(name, _)| KeptObject {
+        kind: KeptKind::Namespace,
+        cluster: None,
+        namespace: None,
+        in_use: used.contains(&name),
+        name,
+        owners: Vec::new(),
+        reason: KeptReason::NamespacesStay,
+    })
+    .collect()
+}

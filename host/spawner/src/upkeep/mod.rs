@@ -1,0 +1,8 @@
+//! The background tasks: recovery at the start, sweeps, labs that the Hub has forgotten, reloads.
+
+pub(crate) mod environments;
+pub(crate) mod forgotten;
+pub(crate) mod kept;
+pub(crate) mod reload;
+pub(crate) mod service;
+pub(crate) mod sweep;

@@ -1,0 +1,35 @@
+//! The loaded policies, and another configuration while the service runs.
+
+use wasmspawner_core::config::Config;
+
+use crate::labs::Labs;
+use wasmspawner_policies::{LoadError, LoadedPolicy, PolicySpec};
+use wasmspawner_tasks::uninterrupted::uninterrupted;
+use wasmspawner_telemetry::Reload;
+
+impl Labs {
+    /// The loaded policies, in the order in which they are asked.
+    pub fn policies(&self) -> Vec<LoadedPolicy> {
+        self.context().policies.loaded()
+    }
+
+    /// Loads all policies again. If one cannot be loaded, none is replaced. What has begun is done, whether somebody waits for it
+    /// or not.
+    pub async fn reload_policies(&self) -> Result<(), LoadError> {
+        let labs = self.clone();
+        uninterrupted(async move {
+            let reloaded = labs.context().policies.reload().await;
+            labs.context().metrics.reloaded(Reload::of(&reloaded));
+            reloaded
+        })
+        .await
+    }
+
+    /// Uses another configuration and its policies, all or nothing. What has begun goes on as it began.
+    pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
+        self.context().policies.replace(PolicySpec::all(&config.policies)?).await?;
+        self.context().config.replace(config);
+        self.share_workers();
+        Ok(())
+    }
+}

@@ -1,0 +1,267 @@
+//! The background tasks of the spawner.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::environment::ClusterRef;
+use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::manifest;
+use wasmspawner_core::names::{NamespaceName, ObjectName};
+use wasmspawner_core::record::Place;
+use wasmspawner_core::spawn_key::SpawnKind;
+use wasmspawner_core::workload::installation_label;
+
+use super::forgotten;
+use crate::labs::Labs;
+use crate::driver::recover;
+use super::sweep::sweep;
+use wasmspawner_kubernetes::clusters::OnHealth;
+use wasmspawner_kubernetes::k8s::{Causes, KubernetesError};
+use wasmspawner_kubernetes::records::StoredSpawn;
+use wasmspawner_kubernetes::store::Reach;
+use wasmspawner_kubernetes::workloads::Workloads;
+
+/// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.
+/// While the cluster cannot be reached, this retries.
+pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
+    let context = labs.context();
+    let selector = manifest::service_selector(&context.config.current().kubernetes.instance());
+    let reach = context.reach();
+    let store = &context.own_cluster().store;
+    let known = async {
+        store.first_sync().await;
+        if let Some(environments) = &context.environments {
+            environments.first_sync().await;
+        }
+        context.blueprints.first_sync().await;
+        if let Some(workloads) = &context.workloads {
+            workloads.first_sync().await;
+        }
+        initial_recovery(&labs).await;
+    };
+    let later = async {
+        if stop.run_until_cancelled(known).await.is_some() {
+            tokio::join!(
+                store.run_events(watches.clone(), &reach, &stop),
+                follow_records(&labs, watches.clone(), &stop),
+                housekeeping(&labs, &stop),
+                follow_health(&labs, &stop),
+                forgotten::follow(&labs, &stop),
+            );
+        }
+    };
+    tokio::join!(
+        store.run(watches.clone(), &reach, &selector, &stop),
+        context.clusters.follow_others(&stop, tell_health(&labs)),
+        run_environments(&labs, &stop),
+        context.blueprints.run(context.config.follow(), &stop),
+        follow_workloads(&labs, watches.clone(), &stop),
+        later
+    );
+}
+
+/// Does what is to be done about claims, targets and classes, where the site has them.
+async fn run_environments(labs: &Labs, stop: &CancellationToken) {
+    if let Some(environments) = &labs.context().environments {
+        Box::pin(environments.run(stop)).await;
+    }
+}
+
+/// Follows the workloads into which labs may be put, where there are namespaces for that.
+async fn follow_workloads(labs: &Labs, watches: kube::Client, stop: &CancellationToken) {
+    if let Some(workloads) = &labs.context().workloads {
+        let label = installation_label(&labs.context().config.current().kubernetes.instance());
+        workloads.run(watches, &label, stop).await;
+    }
+}
+
+/// Why the labs are not known yet.
+#[derive(Debug, thiserror::Error)]
+enum RecoverError {
+    #[error(transparent)]
+    Cluster(#[from] KubernetesError),
+    /// A lab was started with another value of `kubernetes.namespaces` or `names.namespace`, and its objects cannot be
+    /// seen now.
+    #[error(
+        "the lab of the record {record} is in the namespace {namespace}, and kubernetes.namespaces is `single`; start \
+         the service with the configuration of before, stop the lab, and try again"
+    )]
+    Elsewhere { record: ObjectName, namespace: NamespaceName },
+    /// A lab has its namespace through a claim, and the service knows no claims now.
+    #[error(
+        "the lab of the record {record} has a DeploymentTargetClaim, and `environments` is not configured; start the \
+         service with that section, stop the lab, and try again"
+    )]
+    Claimed { record: ObjectName },
+    /// A lab is in a workload of a namespace that the configuration does not name any more.
+    #[error(
+        "the lab of the record {record} is in a workload of the namespace {namespace}, which is not one of \
+         workloads.namespaces; start the service with that namespace, stop the lab, and try again"
+    )]
+    Unlisted { record: ObjectName, namespace: NamespaceName },
+}
+
+/// Refuses records of labs that have objects outside of the reach. The service would take the labs for gone, and leave
+/// their pods running.
+fn refuse_elsewhere(reach: &Reach, records: &[StoredSpawn]) -> Result<(), RecoverError> {
+    let Reach::Namespace(single) = reach else { return Ok(()) };
+    for stored in records {
+        let places = stored.spec.remains.iter().chain([&stored.spec.place]);
+        let elsewhere = |place: &&Place| place.namespace != *single && place.workload.is_none();
+        if let Some(place) = places.into_iter().find(elsewhere) {
+            let (record, namespace) = (stored.name.clone(), place.namespace.clone());
+            return Err(RecoverError::Elsewhere { record, namespace });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses records of labs in workloads that the service does not follow.
+fn refuse_unlisted(workloads: Option<&Workloads>, records: &[StoredSpawn]) -> Result<(), RecoverError> {
+    for stored in records {
+        let places = stored.spec.remains.iter().chain([&stored.spec.place]);
+        let unlisted = |place: &&Place| {
+            place.workload.is_some() && !workloads.is_some_and(|workloads| workloads.are_in(&place.namespace))
+        };
+        if let Some(place) = places.into_iter().find(unlisted) {
+            let (record, namespace) = (stored.name.clone(), place.namespace.clone());
+            return Err(RecoverError::Unlisted { record, namespace });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses records of labs that have claims if the service knows none.
+fn refuse_claimed(knows_claims: bool, records: &[StoredSpawn]) -> Result<(), RecoverError> {
+    let claimed = |stored: &&StoredSpawn| stored.spec.place.claim.is_some() && !knows_claims;
+    match records.iter().find(claimed) {
+        Some(stored) => Err(RecoverError::Claimed { record: stored.name.clone() }),
+        None => Ok(()),
+    }
+}
+
+async fn initial_recovery(labs: &Labs) {
+    let mut pause = Duration::from_millis(200);
+    loop {
+        match recover_all(labs).await {
+            Ok(found) => {
+                tracing::info!(labs = found, "the labs of the cluster are known");
+                return labs.mark_ready();
+            }
+            Err(error) => tracing::warn!(error = %Causes(&error), ?pause, "the labs cannot be listed yet"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(10));
+    }
+}
+
+/// Starts a driver for every record, and returns how many there are. The stored volumes are read first: a lab that
+/// starts without them would get another volume.
+async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
+    let context = labs.context();
+    context.provisioned.load().await?;
+    context.own_cluster().creator.load().await?;
+    if let Some(volumes) = &context.volumes {
+        volumes.load().await?;
+    }
+    let (records, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
+    refuse_elsewhere(&context.reach(), &records)?;
+    refuse_unlisted(context.workloads.as_ref(), &records)?;
+    refuse_claimed(context.environments.is_some(), &records)?;
+    let found = records.len();
+    let completed = records.into_iter().map(|stored| recover::complete(context, stored));
+    let mut completed = try_join_all(completed).await?;
+    // Children come before their labs, so that a lab that is being stopped finds them.
+    completed.sort_by_key(|stored| matches!(stored.spec.kind, SpawnKind::Lab | SpawnKind::Injected));
+    for stored in completed {
+        let Place { namespace, cluster, .. } = &stored.spec.place;
+        let listed = env_of_labs.remove(&(namespace.to_string(), stored.uid.clone()));
+        let env = cluster.is_none().then(|| listed.unwrap_or_default());
+        if let Some(key) = stored.spec.key() {
+            labs.adopt(&key, stored, env);
+        }
+    }
+    labs.stop_orphans();
+    context.history.close_interrupted(Timestamp::now(), |key| labs.job_id(key));
+    context.history.close_runs(|key| labs.lab(key).is_some_and(|spawn| spawn.status == LabStatus::Running));
+    Ok(found)
+}
+
+async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationToken) {
+    let context = labs.context();
+    let config = context.config.current();
+    let namespace = config.kubernetes.namespace.as_str();
+    let on_change = |stored: StoredSpawn| {
+        if let Some(key) = stored.spec.key() {
+            labs.send_record(&key, stored);
+        }
+    };
+    context.records.watch(client, namespace, stop, on_change).await;
+}
+
+/// Tells the labs of another cluster when it is away.
+fn tell_health(labs: &Labs) -> OnHealth {
+    let labs = labs.clone();
+    Arc::new(move |cluster: &ClusterRef, away| {
+        let secret = &cluster.secret;
+        if away {
+            tracing::error!(%secret, "the Kubernetes API of another cluster does not answer; its labs are affected, no others");
+        } else {
+            tracing::info!(%secret, "the Kubernetes API of another cluster answers again");
+        }
+        labs.send_health(Some(cluster), away);
+    })
+}
+
+async fn follow_health(labs: &Labs, stop: &CancellationToken) {
+    let mut health = labs.context().own_cluster().health().follow();
+    while let Some(Ok(())) = stop.run_until_cancelled(health.changed()).await {
+        let away = *health.borrow_and_update();
+        if away {
+            tracing::error!("the Kubernetes API does not answer");
+        } else {
+            tracing::info!("the Kubernetes API answers again");
+        }
+        labs.send_health(None, away);
+    }
+}
+
+/// Starts drivers for records that have none. Such a record exists if the request that created it succeeded after the
+/// service had given it up.
+async fn adopt_unknown(labs: &Labs) {
+    let context = labs.context();
+    let recorded = match context.records.keys().await {
+        Ok(recorded) => recorded,
+        Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
+    };
+    for key in recorded {
+        if !labs.has_driver(&key)
+            && let Some(stored) = recover::read_again(context, &key).await
+        {
+            tracing::info!(user = %key.lab.user, server = %key.lab.server, "the record of a lab without a driver is adopted");
+            labs.adopt(&key, stored, None);
+        }
+    }
+    labs.stop_orphans();
+}
+
+/// The periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
+async fn housekeeping(labs: &Labs, stop: &CancellationToken) {
+    const FIRST: Duration = Duration::from_secs(10);
+    let every = Duration::try_from(labs.context().config.current().limits.reconcile_every).unwrap_or(FIRST);
+    let mut pause = FIRST.min(every);
+    while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
+        pause = every;
+        labs.context().history.expire(Timestamp::now());
+        labs.context().history_of_children.expire(Timestamp::now());
+        labs.housekeeping();
+        let looking = async {
+            Box::pin(sweep(labs)).await;
+            Box::pin(adopt_unknown(labs)).await;
+        };
+        stop.run_until_cancelled(looking).await;
+    }
+}
