@@ -36,7 +36,7 @@ struct Inner {
 }
 
 /// What somebody holds as long as a request, or a stream of events, is being answered.
-pub(super) type UserSlot = Arc<OwnedSemaphorePermit>;
+pub(crate) type UserSlot = Arc<OwnedSemaphorePermit>;
 
 impl FairUse {
     /// Nobody does anything yet.
@@ -53,7 +53,7 @@ impl FairUse {
     }
 
     /// Waits until a request of the user may be answered.
-    pub(super) async fn request(&self, user: &Username) -> Result<UserSlot, Problem> {
+    pub(crate) async fn request(&self, user: &Username) -> Result<UserSlot, Problem> {
         let Inner { limits, requests, at_once, .. } = &*self.0;
         forget_idle(requests);
         let slot = async {
@@ -71,7 +71,7 @@ impl FairUse {
     }
 
     /// Notes that the user asks for a lab.
-    pub(super) fn spawn(&self, user: &Username) -> Result<(), Problem> {
+    pub(crate) fn spawn(&self, user: &Username) -> Result<(), Problem> {
         let Inner { limits, spawns, .. } = &*self.0;
         forget_idle(spawns);
         let most = limits.spawns_per_minute;
@@ -82,7 +82,7 @@ impl FairUse {
     }
 
     /// Notes that the user asks for a kernel or a Dask pool.
-    pub(super) fn child(&self, user: &Username) -> Result<(), Problem> {
+    pub(crate) fn child(&self, user: &Username) -> Result<(), Problem> {
         let Inner { limits, kernel_starts, .. } = &*self.0;
         forget_idle(kernel_starts);
         let most = limits.kernel_starts_per_minute;
@@ -93,7 +93,7 @@ impl FairUse {
     }
 
     /// The user opens a stream of events.
-    pub(super) fn stream(&self, user: &Username) -> Result<UserSlot, Problem> {
+    pub(crate) fn stream(&self, user: &Username) -> Result<UserSlot, Problem> {
         let Inner { limits, streams, .. } = &*self.0;
         streams.try_take(user).map(Arc::new).ok_or_else(|| {
             let msg = format!("you may have {} event streams at a time; close one", limits.event_streams);

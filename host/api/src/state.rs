@@ -7,7 +7,7 @@ use super::auth::Authenticator;
 use super::config_reload::ConfigReload;
 use super::fair_use::FairUse;
 use super::openapi::Description;
-use super::prefix::Prefix;
+use crate::request::prefix::Prefix;
 use wasmspawner_spawner::Labs;
 use wasmspawner_spawner::prepull::LivePrepulls;
 use wasmspawner_telemetry::Metrics;

@@ -4,40 +4,40 @@
 //! request into the lab's record, makes the requests that the plan asks for, and publishes what happens), `decide` (from
 //! a request to objects), `children` (what labs start: kernels and pools), `upkeep` (the background tasks).
 
+pub mod blueprint_providers;
 mod children;
+pub mod config_part;
 mod context;
 mod decide;
 mod driver;
 mod errors;
 mod labs;
+pub mod prepull;
 mod published;
 mod upkeep;
-pub mod blueprint_providers;
-pub mod config_part;
-pub mod prepull;
 
-pub use context::clock::Clock;
-pub use context::Context;
-pub use errors::denied_by::DeniedBy;
-pub use upkeep::environments::EnvironmentsError;
-pub use errors::SpawnError;
-pub use upkeep::forgotten::{ForgottenError, ForgottenReport};
-pub use context::hub_comparison::HubComparison;
-pub use decide::image_menu::UserMenu;
-pub use labs::kernel_links::{LauncherAway, LauncherCommand};
 pub use children::kernels::KernelSnapshot;
-pub use labs::{LabChanges, Labs};
-pub use context::live_config::LiveConfig;
-pub use published::live_log::EventReader;
-pub use labs::pool_links::{NoOrders, PoolState, WorkerOrder};
 pub use children::pools::PoolSnapshot;
-pub use decide::preview::{Preview, preview};
+pub use context::Context;
+pub use context::clock::Clock;
+pub use context::hub_comparison::HubComparison;
+pub use context::live_config::LiveConfig;
 pub use context::provisioned::Provisioned;
 pub use context::rules::SiteRules;
-pub use upkeep::service::run;
-pub use published::snapshot::{LabDetails, LabSnapshot};
-pub use upkeep::sweep::{Orphan, OrphanKind};
 pub use context::volumes::Volumes;
+pub use decide::image_menu::UserMenu;
+pub use decide::preview::{Preview, preview};
+pub use errors::SpawnError;
+pub use errors::denied_by::DeniedBy;
+pub use labs::kernel_links::{LauncherAway, LauncherCommand};
+pub use labs::pool_links::{NoOrders, PoolState, WorkerOrder};
+pub use labs::{LabChanges, Labs};
+pub use published::live_log::EventReader;
+pub use published::snapshot::{LabDetails, LabSnapshot};
+pub use upkeep::environments::EnvironmentsError;
+pub use upkeep::forgotten::{ForgottenError, ForgottenReport};
+pub use upkeep::service::run;
+pub use upkeep::sweep::{Orphan, OrphanKind};
 
 pub use wasmspawner_kubernetes::environments::TargetRefusal;
 pub use wasmspawner_policies::{CandidateReport, DataReport, LastGoodReport, LoadedPolicy};

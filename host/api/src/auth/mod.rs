@@ -1,6 +1,6 @@
 //! Authentication: finds out who sent a request.
 
-pub(super) mod bearer;
+pub(crate) mod bearer;
 mod caller;
 mod error;
 mod hub;
@@ -21,8 +21,8 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
 use super::connections::Block;
-pub(super) use caller::Caller;
-pub(super) use error::AuthError;
+pub(crate) use caller::Caller;
+pub(crate) use error::AuthError;
 pub use error::AuthSetupError;
 use hub::Hub;
 use ingress::Ingress;
@@ -39,15 +39,15 @@ pub struct Authenticator {
 
 /// The origin of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     /// The address.
-    pub(super) peer: Option<IpAddr>,
+    pub(crate) peer: Option<IpAddr>,
     /// The address for limits; `None` if many people have it.
-    pub(super) share: Option<Block>,
+    pub(crate) share: Option<Block>,
 }
 
 /// The methods of one configuration.
-pub(super) struct Methods {
+pub(crate) struct Methods {
     methods: Vec<Method>,
     identities: Arc<Identities>,
 }
@@ -68,23 +68,23 @@ impl Authenticator {
     }
 
     /// Prepares the methods of another configuration. Nothing changes yet.
-    pub(super) async fn prepare(&self, auth: Auth) -> Result<Methods, AuthSetupError> {
+    pub(crate) async fn prepare(&self, auth: Auth) -> Result<Methods, AuthSetupError> {
         Methods::open(auth, self.hub.clone()).await
     }
 
     /// Replaces the methods. Requests that are being authenticated finish with the old ones; cached answers are
     /// forgotten.
-    pub(super) fn replace(&self, methods: Methods) {
+    pub(crate) fn replace(&self, methods: Methods) {
         self.current.store(Arc::new(methods));
     }
 
     /// The caller who sent a request with these headers, according to the first method that knows the credential.
-    pub(super) async fn caller(&self, headers: &HeaderMap, from: &Sender) -> Result<Caller, AuthError> {
+    pub(crate) async fn caller(&self, headers: &HeaderMap, from: &Sender) -> Result<Caller, AuthError> {
         self.current.load_full().caller(headers, from).await
     }
 
     /// The UID, GID and groups of `user`, for whom `caller` starts a lab or reads a form.
-    pub(super) async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
+    pub(crate) async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
         self.current.load_full().identity_of(caller, user).await
     }
 }

@@ -5,6 +5,9 @@
 //! time; the others wait unread. A visitor has a few seconds, and one request. Neither visitors nor callers can have all
 //! connections, and neither can one caller.
 
+pub(crate) mod server;
+pub(crate) mod tls;
+
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -19,7 +22,7 @@ use tokio_rustls::rustls;
 use wasmspawner_core::config::{HttpConfig, PeerRange};
 use wasmspawner_core::names::Username;
 
-use super::tls::Tls;
+use crate::connections::tls::Tls;
 use wasmspawner_tasks::per_key::PerKey;
 
 /// Visitors of the API whose requests are read at a time: in all, and of one address.
@@ -49,7 +52,7 @@ const HEALTH_CONNECTIONS_PER_ADDRESS: NonZeroU32 = NonZeroU32::new(32).expect("i
 /// How connections are accepted. Clones share the limits.
 #[derive(Clone)]
 pub struct Connections {
-    pub(super) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<TlsAcceptor>,
     limits: Arc<Limits>,
 }
 
@@ -75,23 +78,23 @@ struct Limits {
 
 /// Addresses that count as one: somebody who has one IPv6 address has a whole /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Block(IpAddr);
+pub(crate) struct Block(IpAddr);
 
 /// The place of one connection, until it is dropped.
-pub(super) struct Place {
+pub(crate) struct Place {
     _all: OwnedSemaphorePermit,
     visitor: OwnedSemaphorePermit,
 }
 
 /// A connection whose address may have one.
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     place: Place,
     of_address: Option<OwnedSemaphorePermit>,
     block: Option<Block>,
 }
 
 /// A connection that is being served.
-pub(super) struct Visitor {
+pub(crate) struct Visitor {
     limits: Arc<Limits>,
     phase: watch::Sender<Phase>,
     /// `None` for a proxy.
@@ -106,7 +109,7 @@ pub(super) struct Visitor {
 
 /// The owner of a request's credential.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Who<'a> {
+pub(crate) enum Who<'a> {
     /// A user, whose limits hold.
     User(&'a Username),
     /// JupyterHub or an administrator, who act for everybody.
@@ -151,14 +154,14 @@ impl Connections {
     }
 
     /// Waits for room for one more connection.
-    pub(super) async fn place(&self) -> Option<Place> {
+    pub(crate) async fn place(&self) -> Option<Place> {
         let visitor = Arc::clone(&self.limits.visitors).acquire_owned().await.ok()?;
         let all = Arc::clone(&self.limits.all).acquire_owned().await.ok()?;
         Some(Place { _all: all, visitor })
     }
 
     /// Lets a connection from `peer` in, unless its address has too many.
-    pub(super) fn admit(&self, place: Place, peer: IpAddr) -> Option<Admitted> {
+    pub(crate) fn admit(&self, place: Place, peer: IpAddr) -> Option<Admitted> {
         let block = self.limits.block(peer);
         let of_address = match &block {
             Some(block) => match self.limits.per_address.try_take(block) {
@@ -171,7 +174,7 @@ impl Connections {
     }
 
     /// Waits until the connection may be read.
-    pub(super) async fn visitor(&self, admitted: Admitted) -> Option<Arc<Visitor>> {
+    pub(crate) async fn visitor(&self, admitted: Admitted) -> Option<Arc<Visitor>> {
         let Admitted { place: Place { _all: all, visitor }, of_address, block } = admitted;
         let reading = timeout(WAIT, self.limits.may_read(block)).await.ok()??;
         Some(Arc::new(Visitor {
@@ -263,14 +266,14 @@ impl From<IpAddr> for Block {
 
 impl Visitor {
     /// Notes that a request has a valid credential, and whose. `extensions` are those of the request.
-    pub(super) fn authenticated(extensions: &Extensions, who: Who<'_>) {
+    pub(crate) fn authenticated(extensions: &Extensions, who: Who<'_>) {
         if let Some(visitor) = extensions.get::<Arc<Self>>() {
             visitor.becomes_caller(who);
         }
     }
 
     /// The addresses with which the sender of a request shares limits; `None` where limits by address do not hold.
-    pub(super) fn share(extensions: &Extensions) -> Option<Block> {
+    pub(crate) fn share(extensions: &Extensions) -> Option<Block> {
         extensions.get::<Arc<Self>>()?.limited_block()
     }
 
@@ -311,7 +314,7 @@ impl Visitor {
     }
 
     /// Notes that a whole head of a request has been read.
-    pub(super) fn request_begins(&self) {
+    pub(crate) fn request_begins(&self) {
         self.phase.send_if_modified(|phase| {
             let is_first = *phase == Phase::Reading;
             if is_first {
@@ -322,7 +325,7 @@ impl Visitor {
     }
 
     /// Notes that the answer to a request begins. True if the connection stays open after it.
-    pub(super) fn answer_begins(&self) -> bool {
+    pub(crate) fn answer_begins(&self) -> bool {
         let phase = *self.phase.borrow();
         match phase {
             Phase::Called { stays } => stays,
@@ -335,7 +338,7 @@ impl Visitor {
     }
 
     /// Returns when a visitor has had the time for the phase of the request.
-    pub(super) async fn time_is_over(&self) {
+    pub(crate) async fn time_is_over(&self) {
         let mut phases = self.phase.subscribe();
         loop {
             let (phase, began) = (*phases.borrow_and_update(), Instant::now());
@@ -376,7 +379,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 impl Visitor {
     /// A visitor from `peer` whose turn it is.
-    pub(super) async fn of(connections: &Connections, peer: IpAddr) -> Arc<Self> {
+    pub(crate) async fn of(connections: &Connections, peer: IpAddr) -> Arc<Self> {
         let place = connections.place().await.unwrap();
         connections.visitor(connections.admit(place, peer).unwrap()).await.unwrap()
     }

@@ -14,9 +14,9 @@ use utoipa::{Modify, OpenApi};
 
 use self::answers::{CommonErrors, RequestIds};
 use self::names::{NamedServers, Names};
-use super::prefix::Prefix;
 use super::problem::{Detail, ErrorBody};
 use super::wire;
+use crate::request::prefix::Prefix;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -26,19 +26,19 @@ use super::wire;
         license(name = "Apache-2.0"),
     ),
     paths(
-        super::labs::list_labs, super::lab_status::get_lab_status, super::lab_lookup::find_lab, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
-        super::events::follow_events, super::history::get_history, super::volumes::get_volumes,
-        super::volumes::release_volumes, super::spawn_form::get_spawn_form,
-        super::kernels::list_kernels, super::kernels::start_kernel, super::kernels::get_kernel, super::kernels::stop_kernel,
-        super::kernels::follow_kernel_events, super::kernels::signal_kernel, super::kernels::restart_kernel,
-        super::kernels::connect_launcher, super::kernels::report_process,
-        super::dask_pools::list_pools, super::dask_pools::spawn_pool, super::dask_pools::get_pool, super::dask_pools::stop_pool,
-        super::dask_pools::scale_pool, super::dask_pools::follow_pool_events, super::dask_pools::connect_scheduler, super::dask_pools::report_workers,
-        super::environments::list_environments, super::environments::release_target, super::environments::retire_target,
-        super::blueprints::list_blueprints, super::blueprints::list_blueprint_choices, super::blueprints::resolve_blueprint,
-        super::images::list_images, super::images::get_image_menu, super::prepulls::list_prepulls,
-        super::forgotten::list_forgotten, super::kept::list_kept, super::orphans::list_orphans, super::orphans::delete_orphans,
-        super::policies::list_policies, super::policies::reload_policies, super::config::reload_config, get_openapi, browse,
+        crate::routes::labs::list_labs, crate::routes::lab_status::get_lab_status, crate::routes::lab_lookup::find_lab, crate::routes::lab::get_lab, crate::routes::lab::stop_lab, crate::routes::spawn::spawn_lab,
+        crate::routes::events::follow_events, crate::routes::history::get_history, crate::routes::volumes::get_volumes,
+        crate::routes::volumes::release_volumes, crate::routes::spawn_form::get_spawn_form,
+        crate::routes::kernels::list_kernels, crate::routes::kernels::start_kernel, crate::routes::kernels::get_kernel, crate::routes::kernels::stop_kernel,
+        crate::routes::kernels::follow_kernel_events, crate::routes::kernels::signal_kernel, crate::routes::kernels::restart_kernel,
+        crate::routes::kernels::connect_launcher, crate::routes::kernels::report_process,
+        crate::routes::dask_pools::list_pools, crate::routes::dask_pools::spawn_pool, crate::routes::dask_pools::get_pool, crate::routes::dask_pools::stop_pool,
+        crate::routes::dask_pools::scale_pool, crate::routes::dask_pools::follow_pool_events, crate::routes::dask_pools::connect_scheduler, crate::routes::dask_pools::report_workers,
+        crate::routes::environments::list_environments, crate::routes::environments::release_target, crate::routes::environments::retire_target,
+        crate::routes::blueprints::list_blueprints, crate::routes::blueprints::list_blueprint_choices, crate::routes::blueprints::resolve_blueprint,
+        crate::routes::images::list_images, crate::routes::images::get_image_menu, crate::routes::prepulls::list_prepulls,
+        crate::routes::forgotten::list_forgotten, crate::routes::kept::list_kept, crate::routes::orphans::list_orphans, crate::routes::orphans::delete_orphans,
+        crate::routes::policies::list_policies, crate::routes::policies::reload_policies, crate::routes::config::reload_config, get_openapi, browse,
     ),
     components(schemas(wire::Blueprint, wire::BlueprintChoice, wire::ResolvedBlueprint, wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::KeptObject, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabLookup, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
@@ -69,7 +69,7 @@ fn document(prefix: &Prefix) -> utoipa::openapi::OpenApi {
     get, path = "/openapi.json", tag = "document", operation_id = "get_openapi", security(()),
     responses((status = 200, description = "The document", body = Object))
 )]
-pub(super) async fn get_openapi(State(description): State<Description>) -> impl IntoResponse {
+pub(crate) async fn get_openapi(State(description): State<Description>) -> impl IntoResponse {
     ([(CACHE_CONTROL, "max-age=300"), (CONTENT_TYPE, "application/json")], description.0)
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn get_openapi(State(description): State<Description>) -> impl 
     get, path = "/docs", tag = "document", operation_id = "browse", security(()),
     responses((status = 200, description = "The page", body = String, content_type = "text/html"))
 )]
-pub(super) async fn browse() -> impl IntoResponse {
+pub(crate) async fn browse() -> impl IntoResponse {
     let own_only =
         "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
     ([(CONTENT_SECURITY_POLICY, own_only)], Html(include_str!("../browse.html")))
@@ -125,6 +125,23 @@ mod tests {
         let routed: BTreeSet<_> =
             routes().into_iter().map(|route| (route.method.to_owned(), route.path)).collect();
         assert_eq!(documented, routed);
+    }
+
+    /// The page has every route once; those of named servers are described below the table.
+    #[test]
+    fn the_page_has_all_routes() {
+        let page = include_str!("../README.md");
+        let named = page.split('`').skip(1).step_by(2);
+        let named = named.filter(|text| {
+            ["GET /", "POST /", "PUT /", "DELETE /"].iter().any(|verb| text.starts_with(verb))
+        });
+        let on_page: BTreeSet<String> =
+            named.map(|text| text.split('?').next().unwrap_or_default().to_owned()).collect();
+        let routes = routes().into_iter().filter(|route| !route.path.contains("/servers/{server}"));
+        let routed: BTreeSet<String> = routes
+            .map(|route| format!("{} {}", route.method, route.path.replace("{username}", "{user}")))
+            .collect();
+        assert_eq!(on_page, routed);
     }
 
     #[test]

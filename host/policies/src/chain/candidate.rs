@@ -6,14 +6,14 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use wasmspawner_core::difference::places;
 
-use crate::reports::candidate_report::{CandidateReport, DifferentAnswer};
+use super::told::told;
 use crate::engine::Engine;
 use crate::errors::LoadErrorKind;
 use crate::names::hook::Hook;
-use crate::policy::Policy;
 use crate::names::policy_name::PolicyName;
+use crate::policy::Policy;
 use crate::policy::question::Question;
-use super::told::told;
+use crate::reports::candidate_report::{CandidateReport, DifferentAnswer};
 
 /// How many answers are compared at the same time, so that candidates take little from live calls.
 const AT_ONCE: usize = 2;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::source::component_source::{Component, ComponentSource};
 use crate::engine::Engine;
-use crate::reports::loaded_policy::{LastGoodReport, LoadedPolicy};
-use crate::policy::loader;
 use crate::limits::patience::Patience;
 use crate::policy::Policy;
-use crate::source::spec::PolicySpec;
+use crate::policy::loader;
+use crate::reports::loaded_policy::{LastGoodReport, LoadedPolicy};
 use crate::reports::version_record::{Version, VersionRecord};
+use crate::source::component_source::{Component, ComponentSource};
+use crate::source::spec::PolicySpec;
 
 /// An earlier version of a policy, which answers where the policy fails.
 pub(crate) struct LastGood {

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use wasmspawner_core::config::OnFailure;
 
 use super::candidate::Candidate;
+use super::last_good::LastGood;
+use super::told::told;
 use crate::engine::Engine;
 use crate::errors::{CallBlame, CallError};
-use super::last_good::LastGood;
-use crate::reports::loaded_policy::LoadedPolicy;
 use crate::policy::Policy;
 use crate::policy::question::Question;
-use super::told::told;
+use crate::reports::loaded_policy::LoadedPolicy;
 use crate::reports::version_record::Predecessor;
 
 /// A policy of the chain, with its candidate and the version that was in use before.

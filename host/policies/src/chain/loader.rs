@@ -8,15 +8,15 @@ use futures::future::try_join_all;
 use wasmspawner_core::config::OnFailure;
 
 use super::candidate::Candidate;
-use crate::engine::Engine;
-use crate::errors::{LoadError, LoadErrorKind};
 use super::last_good::LastGood;
 use super::link::Link;
-use crate::policy::loader;
+use crate::engine::Engine;
+use crate::errors::{LoadError, LoadErrorKind};
 use crate::limits::patience::Patience;
 use crate::policy::Policy;
-use crate::source::spec::PolicySpec;
+use crate::policy::loader;
 use crate::reports::version_record::{Version, VersionRecord};
+use crate::source::spec::PolicySpec;
 
 /// The policies in the order in which they are asked.
 pub(crate) type Chain = Vec<Arc<Link>>;

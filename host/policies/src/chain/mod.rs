@@ -22,17 +22,17 @@ use wasmspawner_core::policy::{
 };
 use wasmspawner_core::quota::{Quota, Usage};
 
-use crate::source::cache;
-use crate::chain::loader::{Chain, load_chain};
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError};
-use crate::chain::event_queue::EventQueue;
-use crate::names::hook::Hook;
-use crate::chain::link::Link;
-use crate::reports::loaded_policy::LoadedPolicy;
 use super::policy::Policy;
+use crate::chain::event_queue::EventQueue;
+use crate::chain::link::Link;
+use crate::chain::loader::{Chain, load_chain};
+use crate::names::hook::Hook;
 use crate::names::policy_name::PolicyName;
 use crate::policy::question::Question;
+use crate::reports::loaded_policy::LoadedPolicy;
+use crate::source::cache;
 use crate::source::spec::PolicySpec;
 use crate::source::watched_files::WatchedFiles;
 use wasmspawner_registry::inventory::LiveInventory;

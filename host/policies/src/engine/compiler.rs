@@ -16,8 +16,8 @@ use tokio::process::{Child, Command};
 
 use super::config::compile;
 use crate::errors::LoadErrorKind;
-use crate::names::message::message;
 use crate::limits::machine_memory;
+use crate::names::message::message;
 
 /// The command of this program that compiles a component.
 pub const COMMAND: &str = "compile-policy";

@@ -1,14 +1,13 @@
-
 use std::fmt;
 use std::path::PathBuf;
 
 use oci_client::ParseError;
 use wasmspawner_core::policy::{Denial, FieldError, GrantViolation, HookError};
 
+use super::signature::{NotSigned, WrongKey};
 use crate::names::hook::Hook;
 use crate::names::message::{MESSAGES, message};
 use crate::names::policy_name::PolicyName;
-use super::signature::{NotSigned, WrongKey};
 use wasmspawner_core::digest::DigestError;
 use wasmspawner_files::confined_file::UnreadableFile;
 use wasmspawner_registry::RegistryError;

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use crate::chain::FailedPolicies;
 use crate::engine::{Engine, EngineOptions};
 use crate::errors::LoadError;
-use crate::reports::loaded_policy::LoadedPolicy;
-use crate::policy::loader;
 use crate::limits::patience::Patience;
+use crate::policy::loader;
+use crate::reports::loaded_policy::LoadedPolicy;
 use crate::source::spec::PolicySpec;
 
 /// What a policy is.

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use wasmspawner_core::digest::Digest;
 
-use crate::source::artifact::FILE_TYPE;
 use super::inspect::InspectedPolicy;
+use crate::source::artifact::FILE_TYPE;
 use wasmspawner_registry::NewArtifact;
 
 /// The type of what an artifact says about its component.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use wasmspawner_core::config::CallLimits;
 use wasmtime::ResourceLimiter;
 
-use crate::names::hook::Hook;
 use crate::limits::shared_memory::SharedMemory;
+use crate::names::hook::Hook;
 
 /// The limits of one call of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

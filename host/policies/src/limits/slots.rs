@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::shared_memory::{PAGE, SharedMemory};
 use crate::errors::CallErrorKind;
 use crate::limits::{MEMORY_SLOT, as_millis};
-use super::shared_memory::{PAGE, SharedMemory};
 
 /// The slots and the memory for calls. A policy whose calls are slow or large takes at most half of either, so that others
 /// need not wait for it.

@@ -4,17 +4,17 @@ use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{Subject, User};
 use wasmspawner_core::quota::Usage;
 
-use crate::source::cache;
-use crate::source::component_source::Component;
-use crate::engine::{Engine, EngineOptions};
-use crate::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
-use crate::reports::loaded_policy::Preparation;
-use crate::contract::package;
-use crate::limits::patience::Patience;
 use super::Policy;
 use super::prepared::{NotPrepared, prepared};
+use crate::contract::package;
+use crate::engine::{Engine, EngineOptions};
+use crate::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
+use crate::limits::patience::Patience;
+use crate::reports::loaded_policy::Preparation;
 use crate::signature::TrustedKeys;
 use crate::site_data::LiveData;
+use crate::source::cache;
+use crate::source::component_source::Component;
 use crate::source::spec::PolicySpec;
 use wasmspawner_core::digest::Digest;
 

@@ -18,24 +18,23 @@ use wasmspawner_core::policy::{
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre, types};
 
-use crate::engine::background::Pace;
-use crate::contract::call::Call;
-use crate::contract::call_state::{CallState, Given};
-use crate::policy::checked_answer;
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
-use crate::names::hook::Hook;
-use crate::contract::hook_table::{Calling, Ended, Guest, HookTable, PolicyInfo};
 use super::limits::Limits;
-use crate::reports::loaded_policy::{LoadedPolicy, Preparation};
-use crate::names::message::message;
-use crate::contract::package;
-use crate::names::policy_name::PolicyName;
 use super::signature::Trust;
 use super::site_data::LiveData;
+use crate::contract::call::Call;
+use crate::contract::call_state::{CallState, Given};
+use crate::contract::hook_table::{Calling, Ended, Guest, HookTable, PolicyInfo};
+use crate::contract::package;
+use crate::engine::background::Pace;
 use crate::limits::slots::PolicySlots;
-use crate::source::spec::PolicySpec;
+use crate::names::hook::Hook;
+use crate::names::message::message;
+use crate::names::policy_name::PolicyName;
+use crate::reports::loaded_policy::{LoadedPolicy, Preparation};
 use crate::reports::version_record::Version;
+use crate::source::spec::PolicySpec;
 use wasmspawner_core::digest::Digest;
 use wasmspawner_telemetry::trace;
 

@@ -12,12 +12,12 @@ use wasmspawner_core::digest::Digest;
 use wasmtime::component::{Component, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
-use crate::source::cache;
+use super::Policy;
+use crate::contract::hook_table::{Ended, Guest};
 use crate::engine::Engine;
 use crate::errors::{CallError, LoadErrorKind};
-use crate::contract::hook_table::{Ended, Guest};
 use crate::limits::patience::Patience;
-use super::Policy;
+use crate::source::cache;
 
 /// Why calls of a policy do not begin with a prepared copy of it. They work without.
 #[derive(Debug, thiserror::Error)]

@@ -6,10 +6,10 @@ use wasmspawner_core::policy::{AuthorizeRequest, InjectRequest, LabRequest, Opti
 use wasmspawner_core::quota::Usage;
 use wasmspawner_core::spawn_key::ChildKind;
 
+use super::Policy;
 use crate::engine::Engine;
 use crate::errors::CallError;
 use crate::names::hook::Hook;
-use super::Policy;
 
 /// A hook with all that it is asked.
 pub(crate) enum Question {

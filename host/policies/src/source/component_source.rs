@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use oci_client::Reference;
 
+use super::pulled::{self, Pulled};
 use crate::engine::EngineOptions;
 use crate::errors::LoadErrorKind;
-use super::pulled::{self, Pulled};
 use crate::signature::{Signer, Trust, TrustedKeys};
 use wasmspawner_core::digest::Digest;
 use wasmspawner_files::confined_file::{self, Folder, UnreadableFile};

@@ -8,8 +8,8 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
 
-use crate::labs::kernel_links::{LauncherAway, LauncherCommand};
 use crate::labs::Labs;
+use crate::labs::kernel_links::{LauncherAway, LauncherCommand};
 use crate::published::snapshot::LabSnapshot;
 
 /// A kernel at one moment.

@@ -17,14 +17,14 @@ use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::ChildRequest;
 use wasmspawner_core::spawn_key::{ChildKey, ChildKind, SpawnKey};
 
-use crate::decide::approve::{ServiceLink, approve_child, digest};
 use super::errors::SpawnError;
 use super::labs::Labs;
-use crate::labs::message::StopRequest;
-use crate::labs::registry::Handle;
-use crate::driver::requests::TaskResult;
+use crate::decide::approve::{ServiceLink, approve_child, digest};
 use crate::decide::running_lab::RunningLab;
 use crate::decide::user_use::UserUse;
+use crate::driver::requests::TaskResult;
+use crate::labs::message::StopRequest;
+use crate::labs::registry::Handle;
 use crate::published::view::View;
 use wasmspawner_kubernetes::random_token::random_token;
 

@@ -13,10 +13,10 @@ use wasmspawner_core::record::PoolDescription;
 use wasmspawner_core::spawn_key::{ChildKind, SpawnKey, SpawnKind};
 use wasmspawner_core::stage::{self, PodLife, StagePolicy};
 
+use crate::decide::permission::authorize;
 use crate::errors::SpawnError;
 use crate::labs::Labs;
 use crate::labs::message::Message;
-use crate::decide::permission::authorize;
 use crate::labs::pool_links::{Changed, NoOrders, PoolState, WorkerOrder};
 use crate::published::snapshot::LabSnapshot;
 

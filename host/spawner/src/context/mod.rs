@@ -25,6 +25,7 @@ use wasmspawner_core::record::{Place, PlaceClaim};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::StagePolicy;
 
+use crate::blueprint_providers::BlueprintProviders;
 use crate::context::clock::Clock;
 use crate::context::hub_comparison::HubComparison;
 use crate::context::lab_routes::lab_routes;
@@ -32,7 +33,6 @@ use crate::context::live_config::LiveConfig;
 use crate::context::provisioned::Provisioned;
 use crate::context::rules::SiteRules;
 use crate::context::volumes::Volumes;
-use crate::blueprint_providers::BlueprintProviders;
 use wasmspawner_history::History;
 use wasmspawner_kubernetes::clusters::{Cluster, Clusters};
 use wasmspawner_kubernetes::environments::Environments;

@@ -30,16 +30,16 @@ use wasmspawner_core::workload::Workload;
 
 use super::blueprints::Chosen;
 use super::child_limits::{allow_another, allow_workers, follow_rules_of_site};
-use crate::context::Context;
-use crate::errors::SpawnError;
 use super::permission::{authorize, forbidden, limits, quotas};
-use crate::context::rules::SiteRules;
 use super::running_lab::RunningLab;
-use crate::published::snapshot::LabDetails;
 use super::user_use::UserUse;
+use crate::context::Context;
+use crate::context::rules::SiteRules;
 use crate::decide::blueprints;
 use crate::decide::image_menu;
 use crate::decide::programs;
+use crate::errors::SpawnError;
+use crate::published::snapshot::LabDetails;
 
 /// A request that the policies have approved. Its options are parsed and its names are known.
 #[derive(Clone)]

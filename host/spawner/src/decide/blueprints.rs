@@ -15,8 +15,8 @@ use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::user_string::{Repository, Wanted};
 use wasmspawner_core::workload::{WORKLOAD, Workload};
 
-use crate::errors::SpawnError;
 use crate::context::rules::SiteRules;
+use crate::errors::SpawnError;
 
 /// The blueprints that hold for a lab, and how they were chosen.
 #[derive(Clone, Default)]

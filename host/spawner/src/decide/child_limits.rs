@@ -5,8 +5,8 @@ use wasmspawner_core::dask::Pool;
 use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::record::Place;
 
-use crate::errors::denied_by::DeniedBy;
 use crate::errors::SpawnError;
+use crate::errors::denied_by::DeniedBy;
 
 /// Refuses a child when its user has as many of its kind as allowed.
 pub(crate) fn allow_another(

@@ -21,16 +21,16 @@ use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
 use super::approve::{Approved, ApprovedChild, ChildLaunch};
-use crate::context::{Context, reclaim_of};
 use super::details::details;
-use crate::errors::{SpawnError, failure};
 use super::from_cluster::FromCluster;
-use crate::context::lab_routes::lab_routes;
 use super::pod_note::PodNote;
-use crate::context::rules::SiteRules;
-use crate::published::snapshot::LabDetails;
-use crate::context::volumes::OwnClaim;
 use super::workload_requests::{self, AdmittedWorkload, WorkloadLab};
+use crate::context::lab_routes::lab_routes;
+use crate::context::rules::SiteRules;
+use crate::context::volumes::OwnClaim;
+use crate::context::{Context, reclaim_of};
+use crate::errors::{SpawnError, failure};
+use crate::published::snapshot::LabDetails;
 use wasmspawner_policies::Patience;
 
 /// A lab whose objects are decided.

@@ -9,10 +9,10 @@ use wasmspawner_core::secret::SecretBytes;
 
 use super::approve::Approved;
 use super::certificate::issue_certificate;
-use crate::context::Context;
-use crate::errors::SpawnError;
-use crate::context::volumes::OwnClaim;
 use super::workload_requests::{self, AdmittedWorkload};
+use crate::context::Context;
+use crate::context::volumes::OwnClaim;
+use crate::errors::SpawnError;
 use wasmspawner_kubernetes::k8s::KubernetesError;
 use wasmspawner_policies::Patience;
 

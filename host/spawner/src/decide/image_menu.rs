@@ -5,8 +5,8 @@ use wasmspawner_core::images::{IMAGE, ImageChoice, ImageMenu, MenuEntry, offer, 
 use wasmspawner_core::policy::compose::Source;
 use wasmspawner_core::policy::{FieldError, Image, Options, Value};
 
-use crate::errors::SpawnError;
 use crate::context::rules::SiteRules;
+use crate::errors::SpawnError;
 
 /// Until a registry has been read for the first time, nobody knows whether it has an image.
 const NOT_READ_YET: SpawnError = SpawnError::RetryLater(10);

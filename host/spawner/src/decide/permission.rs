@@ -4,9 +4,9 @@ use wasmspawner_core::policy::compose::Source;
 use wasmspawner_core::policy::{AuthorizeRequest, Denial, Subject, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
 
-use crate::errors::denied_by::DeniedBy;
-use crate::errors::SpawnError;
 use crate::context::rules::SiteRules;
+use crate::errors::SpawnError;
+use crate::errors::denied_by::DeniedBy;
 use wasmspawner_policies::{Hook, PolicyAnswer};
 
 /// Asks the policies whether the user may do something.

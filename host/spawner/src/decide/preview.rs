@@ -14,12 +14,12 @@ use wasmspawner_core::secret::{SecretBytes, SecretString};
 use wasmspawner_core::spawn::SpawnRequest;
 
 use super::approve::approve;
-use crate::errors::SpawnError;
 use super::evaluate::decide_with;
 use super::from_cluster::FromCluster;
-use crate::context::rules::SiteRules;
 use super::user_use::UserUse;
+use crate::context::rules::SiteRules;
 use crate::context::volumes::OwnClaim;
+use crate::errors::SpawnError;
 use wasmspawner_policies::Patience;
 
 /// The lab that a request would get.

@@ -15,8 +15,8 @@ use wasmspawner_core::workload::{LabMark, Workload, check, declares_port, free_p
 
 use super::approve::Approved;
 use crate::context::Context;
-use crate::errors::denied_by::DeniedBy;
 use crate::errors::SpawnError;
+use crate::errors::denied_by::DeniedBy;
 use wasmspawner_kubernetes::k8s::{Creator, KubernetesError, LabInWorkload};
 use wasmspawner_kubernetes::workloads::Workloads;
 use wasmspawner_policies::{Hook, Patience};

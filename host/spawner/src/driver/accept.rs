@@ -16,9 +16,9 @@ use super::{Driver, Preparation};
 use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use crate::decide::approve::Approved;
+use crate::driver::place_observer::PlaceObserver;
 use crate::errors::SpawnError;
 use crate::labs::message::StopRequest;
-use crate::driver::place_observer::PlaceObserver;
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn, soon};
 
 impl Driver {

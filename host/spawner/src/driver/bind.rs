@@ -11,9 +11,9 @@ use wasmspawner_core::lifecycle::{Blame, Failure};
 use wasmspawner_core::names::ObjectName;
 use wasmspawner_core::record::{Place, PlaceClaim};
 
+use super::requests::TaskResult;
 use crate::context::Context;
 use crate::errors::{SpawnError, failure};
-use super::requests::TaskResult;
 use wasmspawner_kubernetes::environments::{Environments, LabClaim};
 
 /// The pause between two attempts to make a claim whose name another one has.

@@ -9,9 +9,9 @@ use tokio::sync::{mpsc, watch};
 use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::Driver;
-use crate::labs::env::Env;
-use crate::labs::Labs;
 use super::recover;
+use crate::labs::Labs;
+use crate::labs::env::Env;
 use crate::labs::registry::Handle;
 use crate::published::view::View;
 use wasmspawner_kubernetes::k8s::on_behalf_of;

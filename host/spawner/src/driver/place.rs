@@ -8,9 +8,9 @@ use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Place, PlaceWorkload};
 
 use super::{Driver, Preparation};
-use crate::driver::bind::waiting_for;
 use crate::decide::evaluate::Decided;
 use crate::decide::workload_requests::WorkloadLab;
+use crate::driver::bind::waiting_for;
 
 impl Driver {
     /// The lab has to get an environment. Its record names the claim before that is made.

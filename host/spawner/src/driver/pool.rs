@@ -17,11 +17,11 @@ use wasmspawner_core::spawn_key::SpawnKind;
 
 use super::Driver;
 use crate::context::Context;
+use crate::driver::place_observer::PlaceObserver;
+use crate::driver::requests::{PoolSized, TaskResult};
 use crate::errors::denied_by::DeniedBy;
 use crate::errors::{SpawnError, failure};
-use crate::driver::place_observer::PlaceObserver;
 use crate::labs::quota_claims::share_of;
-use crate::driver::requests::{PoolSized, TaskResult};
 use wasmspawner_kubernetes::k8s::{DeletionAnswer, KubernetesError, OwnedObject};
 use wasmspawner_kubernetes::random_token::random_suffix;
 

@@ -15,12 +15,12 @@ use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::record::{Place, PlaceClaim, SpawnSpec, SpawnStatus};
 use wasmspawner_core::volumes::Release;
 
-use crate::decide::approve::Approved;
-use crate::context::{Context, reclaim_of};
-use crate::errors::{SpawnError, failure};
-use crate::decide::evaluate::{Decided, decide};
 use super::place_observer::PlaceObserver;
+use crate::context::{Context, reclaim_of};
+use crate::decide::approve::Approved;
+use crate::decide::evaluate::{Decided, decide};
 use crate::decide::workload_requests;
+use crate::errors::{SpawnError, failure};
 use wasmspawner_kubernetes::k8s::{
     Causes, CreatedLab, DeletionAnswer, KubernetesError, OwnedObject, belongs_to,
 };

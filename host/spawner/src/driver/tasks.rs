@@ -13,8 +13,8 @@ use wasmspawner_core::record::{Place, SpawnStatus};
 use super::accept::desired;
 use super::{Driver, Preparation, pool};
 use crate::driver::bind::{ToBind, bind};
-use crate::labs::quota_claims::share_of;
 use crate::driver::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
+use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{CreatedLab, on_behalf_of};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
 

@@ -8,8 +8,8 @@ use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::policy::{Happening, LabEvent, Subject, SubjectChild};
 use wasmspawner_core::spawn_key::SpawnKey;
 
-use crate::errors::SpawnError;
 use super::Labs;
+use crate::errors::SpawnError;
 
 /// An event of which only what and where is known.
 fn event(what: Happening, key: &SpawnKey) -> LabEvent {

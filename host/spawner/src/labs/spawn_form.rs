@@ -10,10 +10,10 @@ use wasmspawner_core::names::{ObjectName, ServerName};
 use wasmspawner_core::policy::User;
 use wasmspawner_core::secret::SecretString;
 
-use crate::decide::blueprints;
-use crate::errors::SpawnError;
-use crate::decide::image_menu::{self, UserMenu};
 use super::Labs;
+use crate::decide::blueprints;
+use crate::decide::image_menu::{self, UserMenu};
+use crate::errors::SpawnError;
 
 impl Labs {
     /// The spawn form, as a fragment of HTML.

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::spawn_key::SpawnKey;
 
+use super::Labs;
 use super::answer::{answer_by, answered};
+use super::message::{Message, Waiting};
 use crate::decide::approve::Approved;
 use crate::errors::SpawnError;
-use super::Labs;
-use super::message::{Message, Waiting};
 use wasmspawner_kubernetes::records;
 use wasmspawner_telemetry::trace::Cause;
 

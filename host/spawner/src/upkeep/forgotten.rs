@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::forgotten::{Check, ForgottenLab, KnownLab};
 use wasmspawner_core::lifecycle::LabStatus;
 
-use crate::errors::SpawnError;
 use crate::context::hub_comparison::HubComparison;
+use crate::errors::SpawnError;
 use crate::labs::Labs;
 use crate::labs::message::StopRequest;
 use wasmspawner_hub::HubError;

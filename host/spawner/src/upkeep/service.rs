@@ -15,9 +15,9 @@ use wasmspawner_core::spawn_key::SpawnKind;
 use wasmspawner_core::workload::installation_label;
 
 use super::forgotten;
-use crate::labs::Labs;
-use crate::driver::recover;
 use super::sweep::sweep;
+use crate::driver::recover;
+use crate::labs::Labs;
 use wasmspawner_kubernetes::clusters::OnHealth;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError};
 use wasmspawner_kubernetes::records::StoredSpawn;

@@ -12,9 +12,9 @@ use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
 
 use crate::context::Context;
+use crate::driver::requests::TRY_FOR;
 use crate::errors::SpawnError;
 use crate::labs::Labs;
-use crate::driver::requests::TRY_FOR;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError, OwnedObject, list};
 use wasmspawner_kubernetes::store::Store;
 

@@ -15,11 +15,11 @@ use wasmtime::component::{Instance, InstancePre};
 use super::bindings::{hooks, types};
 use super::{VERSION, convert};
 use crate::contract::call_state::CallState;
-use crate::errors::{CallErrorKind, LoadErrorKind};
 use crate::contract::hook_table::{
     Authorize, BuildPod, Calling, Config, Events, FormHook, Guest, HookTable, ImagesHook, Inject, Interface,
     LabServerHook, Metadata, PolicyInfo, Prepare, Preparing, QuotaHook, WrongType,
 };
+use crate::errors::{CallErrorKind, LoadErrorKind};
 use crate::names::message::{MESSAGES, message};
 
 /// The interfaces that a policy may export.

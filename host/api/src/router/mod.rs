@@ -1,0 +1,160 @@
+//! All routes of the API, each with its handler. Nothing else is here.
+
+pub(crate) mod around;
+pub(crate) mod ready;
+pub(crate) mod refused;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, delete, get, post, put};
+use http::StatusCode;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::openapi::{browse, get_openapi};
+use super::state::Api;
+use crate::router::around::{every_request, panicked};
+use crate::router::ready::when_ready;
+use crate::routes::blueprints::{list_blueprint_choices, list_blueprints, resolve_blueprint};
+use crate::routes::config::reload_config;
+use crate::routes::dask_pools::{
+    connect_scheduler, follow_pool_events, get_pool, list_pools, report_workers, scale_pool, spawn_pool,
+    stop_pool,
+};
+use crate::routes::environments::{list_environments, release_target, retire_target};
+use crate::routes::events::follow_events;
+use crate::routes::forgotten::list_forgotten;
+use crate::routes::history::get_history;
+use crate::routes::images::{get_image_menu, list_images};
+use crate::routes::kept::list_kept;
+use crate::routes::kernels::{
+    connect_launcher, follow_kernel_events, get_kernel, list_kernels, report_process, restart_kernel,
+    signal_kernel, start_kernel, stop_kernel,
+};
+use crate::routes::lab::{get_lab, stop_lab};
+use crate::routes::lab_lookup::find_lab;
+use crate::routes::lab_status::get_lab_status;
+use crate::routes::labs::list_labs;
+use crate::routes::orphans::{delete_orphans, list_orphans};
+use crate::routes::policies::{list_policies, reload_policies};
+use crate::routes::prepulls::list_prepulls;
+use crate::routes::spawn::spawn_lab;
+use crate::routes::spawn_form::get_spawn_form;
+use crate::routes::volumes::{get_volumes, release_volumes};
+
+/// A route below the prefix.
+pub(crate) struct Route {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    handler: MethodRouter<Api>,
+}
+
+/// The routes that answer only once the service is ready.
+fn lab_routes() -> Vec<Route> {
+    let single = [
+        route("GET", "/labs", get(list_labs)),
+        route("GET", "/lab-status", get(get_lab_status)),
+        route("GET", "/lab-lookup", get(find_lab)),
+        route("GET", "/forgotten", get(list_forgotten)),
+        route("GET", "/kept", get(list_kept)),
+        route("GET", "/orphans", get(list_orphans)),
+        route("DELETE", "/orphans", delete(delete_orphans)),
+        route("GET", "/environments", get(list_environments)),
+        route("POST", "/environments/targets/{target}/release", post(release_target)),
+        route("DELETE", "/environments/targets/{target}", delete(retire_target)),
+        route("GET", "/blueprints", get(list_blueprints)),
+        route("GET", "/images", get(list_images)),
+        route("GET", "/prepulls", get(list_prepulls)),
+        route("GET", "/policies", get(list_policies)),
+        route("POST", "/policies/reload", post(reload_policies)),
+        route("POST", "/config/reload", post(reload_config)),
+    ];
+    let of_servers = vec![
+        of_server("GET", "/labs/{username}", "", get(get_lab)),
+        of_server("DELETE", "/labs/{username}", "", delete(stop_lab)),
+        of_server("POST", "/labs/{username}", "/spawn", post(spawn_lab)),
+        of_server("GET", "/labs/{username}", "/events", get(follow_events)),
+        of_server("GET", "/labs/{username}", "/history", get(get_history)),
+        of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
+        of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
+        of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
+        of_server("GET", "/images/{username}", "", get(get_image_menu)),
+        of_server("GET", "/blueprints/{username}", "", get(list_blueprint_choices)),
+        of_server("GET", "/blueprints/{username}", "/resolved/{blueprint}", get(resolve_blueprint)),
+    ];
+    let of_servers = of_servers.into_iter().chain(kernel_routes()).chain(pool_routes());
+    single.into_iter().chain(of_servers.flatten()).collect()
+}
+
+/// The routes about kernels.
+fn kernel_routes() -> Vec<[Route; 2]> {
+    vec![
+        of_server("GET", "/labs/{username}", "/kernels", get(list_kernels)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}", post(start_kernel)),
+        of_server("GET", "/labs/{username}", "/kernels/{kernel}", get(get_kernel)),
+        of_server("DELETE", "/labs/{username}", "/kernels/{kernel}", delete(stop_kernel)),
+        of_server("GET", "/labs/{username}", "/kernels/{kernel}/events", get(follow_kernel_events)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}/signal", post(signal_kernel)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}/restart", post(restart_kernel)),
+        of_server("GET", "/labs/{username}", "/kernels/{kernel}/launcher", get(connect_launcher)),
+        of_server("PUT", "/labs/{username}", "/kernels/{kernel}/launcher", put(report_process)),
+    ]
+}
+
+/// The routes about Dask pools.
+fn pool_routes() -> Vec<[Route; 2]> {
+    vec![
+        of_server("GET", "/labs/{username}", "/dask-pool", get(list_pools)),
+        of_server("POST", "/labs/{username}", "/dask-pool/{pool}/spawn", post(spawn_pool)),
+        of_server("GET", "/labs/{username}", "/dask-pool/{pool}", get(get_pool)),
+        of_server("DELETE", "/labs/{username}", "/dask-pool/{pool}", delete(stop_pool)),
+        of_server("POST", "/labs/{username}", "/dask-pool/{pool}/scale", post(scale_pool)),
+        of_server("GET", "/labs/{username}", "/dask-pool/{pool}/events", get(follow_pool_events)),
+        of_server("GET", "/labs/{username}", "/dask-pool/{pool}/scheduler", get(connect_scheduler)),
+        of_server("PUT", "/labs/{username}", "/dask-pool/{pool}/scheduler", put(report_workers)),
+    ]
+}
+
+/// The routes that need no credential.
+fn public_routes() -> Vec<Route> {
+    vec![route("GET", "/openapi.json", get(get_openapi)), route("GET", "/docs", get(browse))]
+}
+
+/// All routes, for comparing them with the document.
+#[cfg(test)]
+pub(crate) fn routes() -> Vec<Route> {
+    lab_routes().into_iter().chain(public_routes()).collect()
+}
+
+/// The router of the API, with all routes below the prefix. A body may have at most `body_limit` bytes.
+pub fn router(api: Api, body_limit: usize) -> Router {
+    let labs = collect(lab_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_ready));
+    let routes = labs.merge(collect(public_routes()));
+    Router::new()
+        .nest(api.prefix.as_str(), routes)
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .method_not_allowed_fallback(|| async { StatusCode::METHOD_NOT_ALLOWED })
+        .layer(DefaultBodyLimit::max(body_limit))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(api.metrics.clone(), every_request))
+        .with_state(api)
+}
+
+fn route(method: &'static str, path: &str, handler: MethodRouter<Api>) -> Route {
+    Route { method, path: path.to_owned(), handler }
+}
+
+/// The routes of one handler, for the user's default server and for a named one.
+fn of_server(method: &'static str, lab: &str, rest: &str, handler: MethodRouter<Api>) -> [Route; 2] {
+    [
+        Route { method, path: format!("{lab}{rest}"), handler: handler.clone() },
+        Route { method, path: format!("{lab}/servers/{{server}}{rest}"), handler },
+    ]
+}
+
+fn collect(routes: Vec<Route>) -> Router<Api> {
+    routes.into_iter().fold(Router::new(), |router, Route { method, path, handler }| {
+        tracing::debug!(method, path, "serves");
+        router.route(&path, handler)
+    })
+}

@@ -1,0 +1,98 @@
+//! `/labs/{username}/dask-pool/{pool}/scheduler`: what the program within a pool's scheduler asks and reports.
+
+use axum::extract::{FromRequest, Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures::stream::unfold;
+use http::StatusCode;
+use http::request::Parts;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::problems::unknown_pool;
+use crate::fair_use::FairUse;
+use crate::problem::Problem;
+use crate::request::body::JsonBytes;
+use crate::request::path::PoolPath;
+use crate::routes::events::event_stream;
+use crate::routes::pod_program;
+use crate::wire;
+use wasmspawner_spawner::{Labs, NoOrders, WorkerOrder};
+
+/// How many workers a pool is to have, as server-sent events of the type `workers`: `minimum`, `maximum` and `target`, at
+/// once and after each change.
+///
+/// The credential is the scheduler's own token, which is valid for its pool alone.
+#[utoipa::path(
+    get, path = "/labs/{username}/dask-pool/{pool}/scheduler", tag = "dask", operation_id = "connect_scheduler",
+    responses(
+        (status = 200, description = "The numbers", body = String, content_type = "text/event-stream"),
+        (status = 404, description = "The pool is being stopped", body = crate::problem::ErrorBody),
+        (status = 503, description = "Too many pods are connected", body = crate::problem::ErrorBody,
+            headers(("retry-after" = u32, description = "Seconds"))),
+    )
+)]
+pub(crate) async fn connect_scheduler(
+    State(labs): State<Labs>,
+    State(shutdown): State<CancellationToken>,
+    PoolPath(key): PoolPath,
+    parts: Parts,
+) -> Result<Response, Problem> {
+    pod_program::check(&labs, &key, &parts.headers, &parts.extensions)?;
+    let orders = labs.connect_scheduler(&key).map_err(|why| match why {
+        NoOrders::Ending => unknown_pool(),
+        NoOrders::TooMany => pod_program::too_many(),
+    })?;
+    let frames = unfold(orders, async |mut orders| {
+        orders.changed().await.ok()?;
+        let order = *orders.borrow_and_update();
+        Some((frame(order), orders))
+    });
+    Ok(event_stream(pod_program::stream(frames, shutdown)))
+}
+
+/// What a pool's scheduler says: how many workers are connected to it, and how many it wants.
+#[utoipa::path(
+    put, path = "/labs/{username}/dask-pool/{pool}/scheduler", tag = "dask", operation_id = "report_workers",
+    request_body = wire::SchedulerReport,
+    responses(
+        (status = 204, description = "It is noted"),
+        (status = 400, description = "The body is not JSON", body = crate::problem::ErrorBody),
+        (status = 413, description = "The body is too large", body = crate::problem::ErrorBody),
+        (status = 415, description = "The body does not say that it is JSON", body = crate::problem::ErrorBody),
+        (status = 422, description = "Not a report", body = crate::problem::ErrorBody),
+        (status = 429, description = "Too many requests of this user", body = crate::problem::ErrorBody,
+            headers(("retry-after" = u32, description = "Seconds"))),
+    )
+)]
+pub(crate) async fn report_workers(
+    State(labs): State<Labs>,
+    State(fair_use): State<FairUse>,
+    PoolPath(key): PoolPath,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    pod_program::check(&labs, &key, request.headers(), request.extensions())?;
+    let _turn = fair_use.request(&key.lab.user).await?;
+    let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
+    let wire::SchedulerReport { ready, wanted } = wire::parse_report(&body)?;
+    labs.report_workers(&key, ready, wanted);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn frame(WorkerOrder { range, target }: WorkerOrder) -> Bytes {
+    let data = json!({ "minimum": range.minimum, "maximum": range.maximum, "target": target });
+    Bytes::from(format!("event: workers\ndata: {data}\n\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmspawner_core::dask::WorkerRange;
+
+    use super::*;
+
+    #[test]
+    fn an_order_is_one_event() {
+        let order = WorkerOrder { range: WorkerRange { minimum: 1, maximum: 8 }, target: 3 };
+        assert_eq!(frame(order), "event: workers\ndata: {\"maximum\":8,\"minimum\":1,\"target\":3}\n\n");
+    }
+}

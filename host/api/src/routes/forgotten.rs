@@ -1,0 +1,45 @@
+//! `/forgotten`
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use wasmspawner_core::access::Access;
+
+use crate::auth::Caller;
+use crate::problem::Problem;
+use crate::wire;
+use wasmspawner_spawner::{ForgottenError, Labs};
+
+/// Labs that JupyterHub does not know any more.
+///
+/// The service asks the Hub during this request, with its own token.
+#[utoipa::path(
+    get, path = "/forgotten", tag = "labs", operation_id = "list_forgotten",
+    responses(
+        (status = 200, description = "Labs that the Hub does not know", body = wire::ForgottenLabs),
+        (status = 409, description = "The section `hub` is not configured, so the service cannot ask the Hub", body = crate::problem::ErrorBody),
+        (status = 502, description = "The Hub does not accept the service's token, or grants it too little", body = crate::problem::ErrorBody),
+        (status = 503, description = "The Hub cannot be asked now", body = crate::problem::ErrorBody),
+    )
+)]
+pub(crate) async fn list_forgotten(
+    State(labs): State<Labs>,
+    caller: Caller,
+) -> Result<Json<wire::ForgottenLabs>, Problem> {
+    caller.may(Access::ListLabs)?;
+    Ok(Json(wire::ForgottenLabs::from(&labs.forgotten().await?)))
+}
+
+impl From<ForgottenError> for Problem {
+    fn from(error: ForgottenError) -> Self {
+        let msg = error.to_string();
+        match error {
+            ForgottenError::NotReady(error) => error.into(),
+            ForgottenError::NotConfigured => Self::new(StatusCode::CONFLICT, "hub_not_configured", msg),
+            ForgottenError::Hub(error) if error.may_pass() => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "hub_unavailable", msg).retry_after(5)
+            }
+            ForgottenError::Hub(_) => Self::new(StatusCode::BAD_GATEWAY, "hub_refused", msg),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! `/images`
+
+use axum::Json;
+use axum::extract::State;
+use wasmspawner_core::access::Access;
+
+use crate::auth::{Authenticator, Caller};
+use crate::problem::Problem;
+use crate::request::path::LabPath;
+use crate::wire;
+use wasmspawner_spawner::Labs;
+
+/// The images that registries and nodes have.
+///
+/// The registries are asked every `images.refresh_every`, and not during this request.
+#[utoipa::path(
+    get, path = "/images", tag = "images", operation_id = "list_images",
+    responses((status = 200, description = "The repositories of `images.repositories`, and the nodes", body = wire::KnownImages))
+)]
+pub(crate) async fn list_images(
+    State(labs): State<Labs>,
+    caller: Caller,
+) -> Result<Json<wire::KnownImages>, Problem> {
+    caller.may(Access::ReadImages)?;
+    let (registries, nodes) = labs.known_images();
+    Ok(Json(wire::KnownImages::new(&registries, &nodes)))
+}
+
+/// The images from which a user may choose.
+#[utoipa::path(
+    get, path = "/images/{username}", tag = "images", operation_id = "get_image_menu",
+    responses((status = 200, description = "The menu, also with what the form does not show", body = wire::ImageMenu))
+)]
+pub(crate) async fn get_image_menu(
+    State(labs): State<Labs>,
+    State(authenticator): State<Authenticator>,
+    caller: Caller,
+    LabPath(key): LabPath,
+) -> Result<Json<wire::ImageMenu>, Problem> {
+    caller.may(Access::ReadForm(&key))?;
+    let identity = authenticator.identity_of(&caller, &key.user).await?;
+    let (menu, (registries, nodes)) = (labs.image_menu(&identity, &key.server).await?, labs.known_images());
+    Ok(Json(menu.map(|menu| wire::ImageMenu::new(&menu, &registries, &nodes)).unwrap_or_default()))
+}

@@ -1,0 +1,62 @@
+//! `/lab-lookup`
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use http::StatusCode;
+use serde::Deserialize;
+use wasmspawner_core::access::Access;
+use wasmspawner_core::user_string::UserString;
+
+use crate::auth::Caller;
+use crate::problem::Problem;
+use crate::request::location;
+use crate::request::prefix::Prefix;
+use crate::wire;
+use wasmspawner_spawner::Labs;
+
+/// The lab that a user string means.
+///
+/// A user string says in one text who wants what: `ada`, `ada/gpu`, `ada~blueprint=gpu`, `ada~repo=org/project`. The same text
+/// always means the same lab. This route starts nothing.
+#[utoipa::path(
+    get, path = "/lab-lookup", tag = "labs", operation_id = "find_lab",
+    params(("user_string" = String, Query, description = "Who wants what", example = "ada~blueprint=gpu")),
+    responses(
+        (status = 200, description = "The lab", body = wire::LabLookup),
+        (status = 404, description = "There is no such lab now", body = crate::problem::ErrorBody),
+        (status = 422, description = "Not a user string", body = crate::problem::ErrorBody),
+    )
+)]
+pub(crate) async fn find_lab(
+    State(labs): State<Labs>,
+    State(prefix): State<Prefix>,
+    caller: Caller,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Result<Json<wire::LabLookup>, Problem> {
+    let asked = user_string(asked)?;
+    let key = asked.lab();
+    caller.may(Access::ReadOrStop(&key))?;
+    let path = location::of_lab(&prefix, &key);
+    let lab = labs.lab(&key.into()).ok_or_else(|| {
+        let msg = format!("`{asked}` is the lab at {path}, and there is none now");
+        Problem::at(StatusCode::NOT_FOUND, &QUERY, "unknown_lab", msg)
+    })?;
+    Ok(Json(wire::LabLookup::new(&asked, path, &lab)))
+}
+
+const QUERY: [&str; 2] = ["query", "user_string"];
+
+/// The query. Other parameters are ignored: proxies and browsers add their own.
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    user_string: Option<String>,
+}
+
+fn user_string(asked: Result<Query<Asked>, QueryRejection>) -> Result<UserString, Problem> {
+    let wrong = |msg| Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &QUERY, "invalid_user_string", msg);
+    let Query(Asked { user_string }) = asked.map_err(|rejection| wrong(rejection.body_text()))?;
+    let text = user_string
+        .ok_or_else(|| wrong("a user string is missing, such as `ada~blueprint=gpu`".to_owned()))?;
+    UserString::parse(&text).map_err(|mistake| wrong(mistake.to_string()))
+}

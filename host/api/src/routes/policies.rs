@@ -1,0 +1,49 @@
+//! `/policies`
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use wasmspawner_core::access::Access;
+
+use crate::auth::Caller;
+use crate::problem::Problem;
+use crate::wire;
+use wasmspawner_spawner::Labs;
+
+/// The loaded policies, in the order in which they are asked.
+#[utoipa::path(
+    get, path = "/policies", tag = "policies", operation_id = "list_policies",
+    responses((status = 200, description = "The policies", body = Vec<wire::Policy>))
+)]
+pub(crate) async fn list_policies(
+    State(labs): State<Labs>,
+    caller: Caller,
+) -> Result<Json<Vec<wire::Policy>>, Problem> {
+    caller.may(Access::ManagePolicies)?;
+    Ok(Json(report(&labs)))
+}
+
+/// Loads all policies again.
+///
+/// If one of them cannot be loaded, none is replaced.
+#[utoipa::path(
+    post, path = "/policies/reload", tag = "policies", operation_id = "reload_policies",
+    responses(
+        (status = 200, description = "The policies as they are now", body = Vec<wire::Policy>),
+        (status = 409, description = "One cannot be loaded; the old ones stay", body = crate::problem::ErrorBody),
+    )
+)]
+pub(crate) async fn reload_policies(
+    State(labs): State<Labs>,
+    caller: Caller,
+) -> Result<Json<Vec<wire::Policy>>, Problem> {
+    caller.may(Access::ManagePolicies)?;
+    labs.reload_policies()
+        .await
+        .map_err(|error| Problem::new(StatusCode::CONFLICT, "reload_failed", error.to_string()))?;
+    Ok(Json(report(&labs)))
+}
+
+fn report(labs: &Labs) -> Vec<wire::Policy> {
+    labs.policies().into_iter().map(wire::Policy::from).collect()
+}
