@@ -1,3 +1,5 @@
+//! The chain of policies in use: who is asked, in which order, and what becomes of their answers.
+
 pub(crate) mod candidate;
 pub(crate) mod event_queue;
 pub(crate) mod last_good;

@@ -1,3 +1,5 @@
+//! Makes a call: a fresh instance, its limits, and the process that compiles components.
+
 pub(crate) mod background;
 pub(crate) mod compiler;
 pub(crate) mod config;

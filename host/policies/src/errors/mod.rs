@@ -1,3 +1,5 @@
+//! Why a call has no answer, or a policy is not loaded.
+
 use std::fmt;
 use std::path::PathBuf;
 

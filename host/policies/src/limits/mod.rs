@@ -1,3 +1,5 @@
+//! Limits of calls and of all policies together: memory, computing time, places.
+
 pub(crate) mod machine_memory;
 pub(crate) mod patience;
 pub(crate) mod shared_memory;

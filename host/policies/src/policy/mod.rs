@@ -1,3 +1,5 @@
+//! One policy: a checked component that can be called.
+
 pub(crate) mod checked_answer;
 pub(crate) mod loader;
 pub(crate) mod prepared;
