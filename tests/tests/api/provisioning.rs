@@ -44,16 +44,9 @@ async fn a_home_is_prepared_until_a_lab_of_its_user_has_started() {
         !init_containers(pod(service, namespace, name).await).is_empty()
     };
 
-    // Neither of two servers that start at the same time can rely on the other.
-    for server in ["ada", "ada/servers/gpu"] {
-        assert_eq!(ada.spawn(server).await.unwrap().status, 303);
-    }
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
     assert!(is_prepared(&service, "nublado-ada", "nb-ada").await);
-    assert!(is_prepared(&service, "nublado-ada--gpu", "nb-ada--gpu").await);
-    for server in ["ada", "ada/servers/gpu"] {
-        let events = ada.events(server).await.unwrap().to_end().await.unwrap();
-        assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
-    }
     ada.stop_to_end("ada").await.unwrap();
     ada.spawn_to_end("ada").await.unwrap();
     assert!(!is_prepared(&service, "nublado-ada", "nb-ada").await, "once");
@@ -62,6 +55,23 @@ async fn a_home_is_prepared_until_a_lab_of_its_user_has_started() {
     service.crash_and_restart().await.unwrap();
     ada.spawn_to_end("ada").await.unwrap();
     assert!(!is_prepared(&service, "nublado-ada", "nb-ada").await, "also after a restart");
+}
+
+/// Neither of two servers that start at the same time can rely on the other. None of these becomes ready.
+#[tokio::test]
+async fn each_of_two_servers_that_start_prepares_the_home() {
+    let service = Service::start_with(BINARY, preparing).await.unwrap();
+    let name = "fault.not-ready";
+    let user = service.user(name).unwrap();
+    for server in [name.to_owned(), format!("{name}/servers/gpu")] {
+        assert_eq!(user.spawn(&server).await.unwrap().status, 303);
+    }
+    let pods: Api<Pod> = Api::all(service.cluster().await.unwrap());
+    let both = until_some(async || {
+        let found = pods.list(&ListParams::default()).await.unwrap().items;
+        (found.len() == 2).then_some(found)
+    });
+    assert!(both.await.into_iter().all(|pod| init_containers(pod).len() == 1));
 }
 
 #[tokio::test]

@@ -122,9 +122,9 @@ mod tests {
                 methods.map(|method| (method.to_uppercase(), path.clone())).collect::<Vec<_>>()
             })
             .collect();
-        let routed: BTreeSet<_> =
+        let served: BTreeSet<_> =
             routes().into_iter().map(|route| (route.method.to_owned(), route.path)).collect();
-        assert_eq!(documented, routed);
+        assert_eq!(documented, served);
     }
 
     /// The page has every route once; those of named servers are described below the table.
@@ -138,10 +138,10 @@ mod tests {
         let on_page: BTreeSet<String> =
             named.map(|text| text.split('?').next().unwrap_or_default().to_owned()).collect();
         let routes = routes().into_iter().filter(|route| !route.path.contains("/servers/{server}"));
-        let routed: BTreeSet<String> = routes
+        let served: BTreeSet<String> = routes
             .map(|route| format!("{} {}", route.method, route.path.replace("{username}", "{user}")))
             .collect();
-        assert_eq!(on_page, routed);
+        assert_eq!(on_page, served);
     }
 
     #[test]

@@ -166,11 +166,7 @@ async fn a_lab_with_grants_starts_where_the_admission_policy_has_them_too() {
             assert_permitted(&service);
         } else {
             assert_eq!(end.kind, "failed", "{events:#?}");
-            assert!(
-                service.log().contains("a namespace enforces a level of Pod Security"),
-                "{}",
-                service.log()
-            );
+            service.logged("a namespace enforces a level of Pod Security").await.unwrap();
         }
         site.leave().await;
     }
