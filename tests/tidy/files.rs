@@ -1,27 +1,7 @@
-//! Rules for names, lengths and first lines of files.
+//! Rules for names and first lines of files, and for the length of recipes.
 
 use super::assert_rule;
 use super::tree::{Text, read, texts};
-
-/// Files that may be longer, each with its reason.
-pub(crate) const LONG: [(&str, &str); 0] = [];
-
-const LONGEST: usize = 500;
-
-#[test]
-fn files_stay_short() {
-    let mut offences = Vec::new();
-    for file in code() {
-        let lines = file.text.lines().count();
-        if lines > LONGEST && !LONG.iter().any(|(path, _)| *path == file.path) {
-            offences.push(format!("{}: {lines} lines", file.path));
-        }
-    }
-    assert_rule(
-        "A file of more than 500 lines usually holds two nouns; split it, or give the reason in LONG:",
-        &offences,
-    );
-}
 
 /// People read a recipe as a whole before they change it.
 #[test]
@@ -38,17 +18,6 @@ fn recipes_have_at_most_100_lines_before_their_tests() {
     let long = recipes.iter().filter(|file| lines(file) > 100);
     let offences: Vec<String> = long.map(|file| format!("{}: {} lines", file.path, lines(file))).collect();
     assert_rule("These recipes are too long; the SDK takes what policies have in common:", &offences);
-}
-
-#[test]
-fn half_of_all_files_have_at_most_120_lines() {
-    let mut lengths: Vec<usize> = code().iter().map(|file| file.text.lines().count()).collect();
-    lengths.sort_unstable();
-    let median = lengths[lengths.len() / 2];
-    assert!(
-        median <= 120,
-        "half of all files are longer than {median} lines; one noun per file keeps them below 120"
-    );
 }
 
 #[test]

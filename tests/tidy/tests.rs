@@ -1,7 +1,6 @@
 //! Rules for how tests wait.
 
 use super::assert_rule;
-use super::files::LONG;
 use super::tree::{Text, texts};
 
 /// Files whose tests may sleep, each with its reason.
@@ -63,7 +62,7 @@ fn tests_do_not_sleep() {
 #[test]
 fn every_exception_names_an_existing_file() {
     let files = texts();
-    let gone = MAY_SLEEP.iter().chain(&LONG).filter(|(path, _)| !files.iter().any(|file| file.path == *path));
+    let gone = MAY_SLEEP.iter().filter(|(path, _)| !files.iter().any(|file| file.path == *path));
     let offences: Vec<String> = gone.map(|(path, _)| (*path).to_owned()).collect();
     assert_rule("These exceptions name files that do not exist; remove them:", &offences);
 }
