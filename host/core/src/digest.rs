@@ -22,13 +22,25 @@ impl Digest {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The digits alone.
+    /// The 64 digits alone.
     pub fn hex(&self) -> String {
         use fmt::Write as _;
         self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
             hex
         })
+    }
+
+    /// The first `digits` digits, to tell names apart.
+    pub fn short_hex(&self, digits: usize) -> String {
+        let mut hex = self.hex();
+        hex.truncate(digits);
+        hex
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 }
 

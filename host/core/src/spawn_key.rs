@@ -1,11 +1,11 @@
 //! Identifies the spawn of a record, and derives the record's name.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use crate::digest::Digest;
 use crate::lab::LabKey;
 use crate::names::{ChildName, ObjectName, extract, is_object};
 
@@ -173,10 +173,7 @@ impl SpawnKey {
         let name = self.child.as_ref().map_or(self.lab.server.as_str(), |child| child.name.as_str());
         // 0xFF does not occur in UTF-8, so two different keys never give the same input to the hash.
         let text = [self.lab.user.as_str(), name, parent].map(str::as_bytes).join(&0xFF);
-        Sha256::digest(text).iter().take(HASH_DIGITS / 2).fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        Digest::of(&text).short_hex(HASH_DIGITS)
     }
 }
 

@@ -1,56 +1,38 @@
 //! Entries of the file of static tokens. Each entry is one line, so that a token is added by appending a line.
 
-use std::fmt::Write as _;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::access::ScopeSet;
+use crate::digest::Digest;
 use crate::identity::{Group, Identity};
 use crate::names::Username;
 
 /// The SHA-256 of a token. The token itself is not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TokenDigest([u8; 32]);
+pub struct TokenDigest(Digest);
 
 impl TokenDigest {
     /// The digest of `token`.
     pub fn of(token: &str) -> Self {
-        Self(Sha256::digest(token.as_bytes()).into())
+        Self(Digest::of(token.as_bytes()))
     }
 
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
+        self.0.as_bytes()
     }
 
     /// The digest as 64 lower-case hexadecimal digits.
     pub fn to_hex(&self) -> String {
-        self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
-    }
-
-    fn from_hex(hex: &str) -> Option<Self> {
-        let hex = hex.as_bytes();
-        let mut bytes = [0; 32];
-        if hex.len() != 64 {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
-            let digit = |c: u8| char::from(c).to_digit(16);
-            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
-        }
-        Some(Self(bytes))
+        self.0.hex()
     }
 }
 
 /// Shows only the beginning of the digest, which is enough to find it in the file.
 impl std::fmt::Debug for TokenDigest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "sha256:{}..", &self.to_hex()[..8])
+        write!(f, "sha256:{}..", self.0.short_hex(8))
     }
 }
 
@@ -58,7 +40,8 @@ impl TryFrom<String> for TokenDigest {
     type Error = &'static str;
 
     fn try_from(hex: String) -> Result<Self, Self::Error> {
-        Self::from_hex(&hex).ok_or("not a SHA-256: it has 64 hexadecimal digits")
+        let digest = format!("sha256:{}", hex.to_ascii_lowercase()).parse();
+        digest.map(Self).map_err(|_| "not a SHA-256: it has 64 hexadecimal digits")
     }
 }
 

@@ -1,13 +1,26 @@
 //! Files that are written completely or not at all.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Writes the file completely or not at all: a reader finds the old content or the new one, also after a power failure.
 pub fn write(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    replace(file, content, OpenOptions::new().mode(0o666))
+}
+
+/// The same for a credential: nobody else may read the file.
+pub fn write_private(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    replace(file, content, OpenOptions::new().mode(0o600))
+}
+
+fn replace(file: &Path, content: &[u8], options: &mut OpenOptions) -> std::io::Result<()> {
     let unfinished = file.with_extension(format!("{}.tmp", std::process::id()));
-    let written = write_to_disk(&unfinished, content).and_then(|()| std::fs::rename(&unfinished, file));
+    // One that a process with the same number has left could have another mode.
+    let _ = std::fs::remove_file(&unfinished);
+    let written = write_to_disk(&unfinished, content, options.write(true).create_new(true));
+    let written = written.and_then(|()| std::fs::rename(&unfinished, file));
     if written.is_err() {
         // The error of the write is the one that matters.
         let _ = std::fs::remove_file(&unfinished);
@@ -15,8 +28,8 @@ pub fn write(file: &Path, content: &[u8]) -> std::io::Result<()> {
     written
 }
 
-fn write_to_disk(file: &Path, content: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create(file)?;
+fn write_to_disk(file: &Path, content: &[u8], options: &OpenOptions) -> std::io::Result<()> {
+    let mut file = options.open(file)?;
     file.write_all(content)?;
     file.sync_all()
 }

@@ -12,22 +12,13 @@ pub(crate) use absent::OneMachine;
 #[cfg(feature = "embedded")]
 pub(crate) use cluster::OneMachine;
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use wasmspawner_files::whole_file;
 
-/// Replaces the file in one step, so that a reader finds the old text or the new one. It holds a credential: nobody else
-/// may read it.
+/// Replaces the file in one step. It holds a credential: nobody else may read it.
 pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    let write = || -> std::io::Result<()> {
-        let _ = std::fs::remove_file(&beside);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&beside, path)
-    };
-    write().with_context(|| format!("{} cannot be written", path.display()))
+    whole_file::write_private(path, text.as_bytes())
+        .with_context(|| format!("{} cannot be written", path.display()))
 }

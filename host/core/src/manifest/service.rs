@@ -22,8 +22,7 @@ pub fn service_name(pod: &ObjectName) -> ObjectName {
     if text.len() <= 63 && text.starts_with(|first: char| first.is_ascii_lowercase()) && !text.contains('.') {
         return pod.clone();
     }
-    let mut hash = Digest::of(text.as_bytes()).hex();
-    hash.truncate(DIGITS);
+    let hash = Digest::of(text.as_bytes()).short_hex(DIGITS);
     ObjectName::parse(format!("lab-{hash}")).unwrap_or_else(|_| pod.clone())
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use sha2::{Digest, Sha256};
+use crate::digest::Digest;
 
 /// The longest slug of a template field, in characters.
 pub(super) const FIELD: usize = 48;
@@ -86,10 +86,7 @@ pub(crate) fn is_object(name: &str) -> bool {
 }
 
 fn sha8(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(4).fold(String::with_capacity(8), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    Digest::of(bytes).short_hex(8)
 }
 
 #[cfg(test)]

@@ -42,8 +42,8 @@ impl Wanted {
                     workload.as_ref().map(ToString::to_string),
                 ];
                 let readable: Vec<_> = texts.into_iter().flatten().collect();
-                let digest = Digest::of(self.to_string().as_bytes()).hex();
-                format!("{}-{}", extract(&readable.join("-"), LONGEST_READABLE), &digest[..DIGITS])
+                let digest = Digest::of(self.to_string().as_bytes()).short_hex(DIGITS);
+                format!("{}-{digest}", extract(&readable.join("-"), LONGEST_READABLE))
             }
         };
         // It consists of letters, digits, hyphens and dots.

@@ -1,11 +1,9 @@
 //! The remembered volume claims of one server.
 
-use std::fmt::Write;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use crate::digest::Digest;
 use crate::lab::LabKey;
 use crate::names::{KeptNames, NamespaceName, ObjectName};
 use crate::policy::{ClaimReclaim, ValidatedSpawn, VolumeSource};
@@ -60,14 +58,8 @@ impl VolumeRecord {
     /// The key under which a server's record is stored: a digest of its name, which is unique and does not depend on
     /// the configuration.
     pub fn record_key(key: &LabKey) -> String {
-        let mut digest = Sha256::new();
-        digest.update(key.user.as_str());
-        digest.update([0xff]);
-        digest.update(key.server.as_str());
-        digest.finalize().iter().take(16).fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        let names = [key.user.as_str(), key.server.as_str()].map(str::as_bytes).join(&0xff);
+        Digest::of(&names).short_hex(32)
     }
 
     /// The names that the server keeps.

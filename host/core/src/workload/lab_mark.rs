@@ -28,9 +28,7 @@ pub fn installation_label(instance: &LabelValue) -> String {
 impl LabMark {
     /// The mark of the lab whose record has this uid.
     pub fn of(spawn: &str) -> Self {
-        let mut digits = Digest::of(spawn.as_bytes()).hex();
-        digits.truncate(DIGITS);
-        Self(digits)
+        Self(Digest::of(spawn.as_bytes()).short_hex(DIGITS))
     }
 
     /// The label key of the lab's pods. Its value is the id of the operation that has started the lab.
@@ -49,8 +47,7 @@ impl LabMark {
         if readable.len() <= LONGEST {
             return readable;
         }
-        let hash = Digest::of(name.as_bytes()).hex();
-        format!("{}-{}", self.container(), hash.get(..DIGITS).unwrap_or_default())
+        format!("{}-{}", self.container(), Digest::of(name.as_bytes()).short_hex(DIGITS))
     }
 
     /// True for the name of one of the lab's containers or volumes.

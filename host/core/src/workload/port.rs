@@ -10,9 +10,8 @@ use crate::port_range::PortRange;
 /// places in the range, so that two that are put in at the same moment hardly ever find the same.
 pub fn free_port(template: &PodTemplateSpec, range: &PortRange, mark: &LabMark) -> Option<u16> {
     let size = u32::from(range.last() - range.first()) + 1;
-    let digits = Digest::of(mark.container().as_bytes()).hex();
-    let start =
-        digits.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default() % size;
+    let [a, b, c, d, ..] = *Digest::of(mark.container().as_bytes()).as_bytes();
+    let start = u32::from_be_bytes([a, b, c, d]) % size;
     let ports = (0..size).filter_map(|step| u16::try_from((start + step) % size).ok());
     ports.map(|step| range.first() + step).find(|port| !declares_port(template, *port, mark))
 }

@@ -104,7 +104,7 @@ fn prefix(name: &str, namespace: &str, instance: &LabelValue) -> String {
     if instance.as_str() == namespace {
         format!("{name}-")
     } else {
-        format!("{name}-{:.8}-", Digest::of(instance.as_str().as_bytes()).hex())
+        format!("{name}-{}-", Digest::of(instance.as_str().as_bytes()).short_hex(8))
     }
 }
 

@@ -8,12 +8,12 @@ use anyhow::Context;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
-use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::{
     Config, EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages,
 };
+use wasmspawner_core::digest::Digest;
 use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Options, kubeconfig};
 use wasmspawner_embedded::kubelet::{
     self, AddressRange, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime,
@@ -83,8 +83,9 @@ impl OneMachine {
 /// each state directory has its own range of 4,096 addresses in 127.64.0.0/10. It is derived from the directory's path
 /// and stays the same.
 fn pod_addresses(state_dir: &Path) -> AddressRange {
-    let digest = Sha256::digest(state_dir.as_os_str().as_encoded_bytes());
-    let (second, third) = (64 + digest[0] % 64, digest[1] & 0xf0);
+    let digest = Digest::of(state_dir.as_os_str().as_encoded_bytes());
+    let [first, second, ..] = digest.as_bytes();
+    let (second, third) = (64 + first % 64, second & 0xf0);
     AddressRange::new(Ipv4Addr::new(127, second, third, 0), 20)
 }
 

@@ -117,7 +117,7 @@ impl PullPodTemplate {
 
 fn name_of(Pull { node, image }: &Pull, instance: &LabelValue) -> String {
     let digest = Digest::of(format!("{instance}\n{node}\n{image}").as_bytes());
-    format!("wasmspawner-pull-{}", &digest.hex()[..20])
+    format!("wasmspawner-pull-{}", digest.short_hex(20))
 }
 
 fn container(image: &ImageReference) -> Container {

@@ -3,7 +3,7 @@
 mod attacks;
 mod granted;
 
-use k8s_openapi::api::core::v1::{Binding, PersistentVolumeClaim, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{Binding, Namespace, PersistentVolumeClaim, Pod, ServiceAccount};
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -65,7 +65,17 @@ async fn a_pod_that_runs_is_not_changed_and_not_entered() {
     ] {
         let patch = Patch::Strategic(&change);
         let attempt = pods.stolen.patch("nb-ada", &PatchParams::default(), &patch).await;
-        pods.intruder.refused_by(attempt, "the service changes no pod that exists", &change.to_string());
+        pods.intruder.refused_by(attempt, CHANGE, &change.to_string());
+    }
+    let namespaces: Api<Namespace> = Api::all(pods.intruder.client.clone());
+    for labels in [
+        json!({ "pod-security.kubernetes.io/enforce": "privileged" }),
+        json!({ "wasmspawner.io/instance": "other" }),
+        json!({ "a": "b" }),
+    ] {
+        let patch = Patch::Merge(json!({ "metadata": { "labels": labels } }));
+        let attempt = namespaces.patch(&pods.namespace, &PatchParams::default(), &patch).await;
+        pods.intruder.refused_by(attempt, CHANGE, &labels.to_string());
     }
     let shell = json!({ "name": "shell", "image": "x", "targetContainerName": "notebook" });
     let debug = Patch::Strategic(json!({ "spec": { "ephemeralContainers": [shell] } }));
@@ -91,6 +101,8 @@ async fn a_pod_that_runs_is_not_changed_and_not_entered() {
     }
     site.leave().await;
 }
+
+const CHANGE: &str = "the service changes no pod and no namespace that exists";
 
 /// The pods of a namespace with labs, as the intruder and as an administrator.
 struct Pods {
