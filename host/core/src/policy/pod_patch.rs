@@ -30,8 +30,8 @@ const VOLUME_KINDS: [&str; 7] =
 /// The kinds of sources of a projected volume that a patch may have: none with which a lab could authenticate itself.
 const PROJECTED_KINDS: [&str; 3] = ["configMap", "downwardAPI", "secret"];
 
-/// Checks the volumes. A patch may have neither claims nor CSI volumes nor tokens of service accounts: claims belong to users,
-/// CSI volumes read Secrets by themselves, and tokens give access to the cluster.
+/// Checks the volumes. A patch may have neither claims nor CSI volumes nor tokens of service accounts: claims belong
+/// to users, CSI volumes read Secrets by themselves, and tokens give access to the cluster.
 fn with_allowed_volumes(pod: Pod) -> Result<Pod, String> {
     let spec = pod.spec.as_ref();
     for volume in spec.into_iter().flat_map(|spec| spec.volumes.iter().flatten()) {
