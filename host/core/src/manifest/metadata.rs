@@ -21,7 +21,7 @@ pub fn service_selector(instance: &LabelValue) -> String {
     format!("{MANAGED_BY_LABEL}={MANAGED_BY_VALUE},{INSTANCE_LABEL}={instance}")
 }
 
-/// Selects the objects that belong to the spawn of one record, which excludes what its user keeps (volume claims).
+/// Selects the objects that belong to the spawn of one record. This excludes the volume claims, which the user keeps.
 pub fn spawn_selector(instance: &LabelValue, spawn: &LabelValue) -> String {
     format!("{},{SPAWN_LABEL}={spawn}", service_selector(instance))
 }

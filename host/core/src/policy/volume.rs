@@ -77,7 +77,7 @@ pub struct ClaimSource {
     /// Mounted read only.
     #[serde(default)]
     pub read_only: bool,
-    /// How to create the claim if it does not exist.
+    /// The template of the claim that is created if it does not exist; absent to create none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<ClaimTemplate>,
 }

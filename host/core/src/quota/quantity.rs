@@ -5,8 +5,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantit
 
 /// An amount as Kubernetes writes it ("Quantity" in its API conventions), exact to a billionth and never negative.
 ///
-/// It has a decimal suffix (`500m`, `2`, `3k`) or a binary one (`512Mi`). The canonical form uses the largest suffix
-/// that needs no fraction.
+/// An amount has a decimal suffix (`500m`, `2`, `3k`) or a binary one (`512Mi`). The canonical form uses the largest
+/// suffix that needs no fraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: u128,

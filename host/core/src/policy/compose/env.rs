@@ -132,8 +132,8 @@ fn policies(merged: &Merged, provenance: &mut Provenance) -> BTreeMap<EnvName, (
         .collect()
 }
 
-/// Returns the request's variables. Refuses a value with a NUL, which the API server would accept and the kubelet would
-/// not.
+/// Returns the request's variables. Refuses a value with a NUL, which the API server would accept and at which the
+/// kubelet would fail.
 fn request(env: &BTreeMap<EnvName, String>) -> Result<Vec<(EnvName, String)>, SpawnRejected> {
     let nul = |(name, _): (&EnvName, &String)| {
         FieldError::new(format!("env.{name}"), "contains a NUL, which no environment can hold")

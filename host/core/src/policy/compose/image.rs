@@ -44,7 +44,7 @@ pub(super) fn image(
     Ok(image)
 }
 
-/// Returns the image of labs for which nobody has chosen one.
+/// Returns the configured image, for labs for which no image was chosen.
 fn configured(inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Result<Image, SpawnRejected> {
     if let Some(reference) = inputs.lab.section.image.clone() {
         provenance.set("image", &Source::Configuration);

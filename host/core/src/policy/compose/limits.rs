@@ -30,7 +30,8 @@ pub(super) fn quota(inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Qu
     })
 }
 
-/// Refuses a lab that alone exceeds the user's quota, because its pod would never be created. The error says what fits.
+/// Refuses a lab that alone exceeds the user's quota, because its pod would never be created. The error contains the
+/// largest size that fits.
 pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRejected> {
     let asked = &merged.resources;
     let mut errors = Vec::new();

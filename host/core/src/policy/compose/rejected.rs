@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::{Author, FieldError};
 
-/// Who can correct a rejected spawn.
+/// The party that can correct a rejected spawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectionBlame {
@@ -18,7 +18,7 @@ pub enum RejectionBlame {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SpawnRejected {
-    /// Who can correct it.
+    /// The party that can correct the spawn.
     pub blame: RejectionBlame,
     /// One sentence with the policy's name and the first error.
     pub message: String,

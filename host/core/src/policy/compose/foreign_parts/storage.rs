@@ -65,7 +65,8 @@ impl Storage {
     }
 }
 
-/// Returns one spelling for all spellings of a server's name. Two names or addresses of one server are not recognized.
+/// Returns one spelling for all spellings of a server's name. It does not detect that different names or addresses
+/// belong to one server.
 fn server(host: &str) -> String {
     match path::address(host) {
         Some(address) => address.to_canonical().to_string(),
