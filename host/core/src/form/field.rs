@@ -49,7 +49,8 @@ pub struct TextInput {
     /// Largest length in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u32>,
-    /// A pattern in the syntax of HTML (ECMAScript, matched against the whole value). The browser checks it, and the policy again.
+    /// A pattern in the syntax of HTML (ECMAScript, matched against the whole value). The browser checks it, and the
+    /// policy checks it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
@@ -66,7 +67,8 @@ pub struct NumberInput {
     /// Largest allowed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<f64>,
-    /// Distance between allowed numbers, which begin at `minimum`, or else at `default`. Absent if any number is allowed.
+    /// Distance between allowed numbers, which begin at `minimum`, or else at `default`. Absent if any number is
+    /// allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
 }
@@ -77,7 +79,7 @@ pub struct NumberInput {
 pub enum FieldKind {
     /// A drop-down list.
     Select(ChoiceInput),
-    /// A line of text with suggestions, which can be searched. What is typed may be none of them.
+    /// A line of text with suggestions, which can be searched. The typed text need not be one of them.
     Search(ChoiceInput),
     /// Cards that are all visible, each with a radio button.
     Radio(ChoiceInput),
@@ -89,7 +91,7 @@ pub enum FieldKind {
     Number(NumberInput),
 }
 
-/// Shows a field only while another field has one of these values.
+/// A condition that shows a field only while another field has one of these values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
@@ -113,7 +115,7 @@ pub struct Field {
     /// Title of a group. Fields of the same group are shown together below that title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// A value is required.
+    /// True if a value is required.
     #[serde(default)]
     pub required: bool,
     /// The condition under which the field is shown; absent for always.

@@ -3,11 +3,11 @@
 use super::{Choice, ChoiceInput, Condition, Field, FieldKind};
 use crate::images::{ANOTHER_IMAGE, IMAGE, IMAGE_SEARCH, MenuEntry, OfferedImage, Place};
 
-/// Up to this number the first images are shown as cards, and more of them as a list.
+/// The largest number of first images that are shown as cards. More of them are shown as a list.
 const CARDS: usize = 4;
 const SLOW: &str = "It may take longer to start, because not every machine has it yet.";
 
-/// The fields with which a user chooses an image: the first images, and a list of all others that can be searched.
+/// Returns the fields with which a user chooses an image: the first images, and a searchable list of all others.
 pub fn image_fields(offer: &[OfferedImage<'_>]) -> Vec<Field> {
     let at = |place: Place| offer.iter().filter(move |offered| offered.place == place);
     let mut choices: Vec<Choice> = at(Place::First).map(|offered| choice(offered.entry)).collect();
@@ -36,7 +36,7 @@ pub fn image_fields(offer: &[OfferedImage<'_>]) -> Vec<Field> {
             help: Some(
                 if search_is_all { SLOW } else { "Type a part of its name, and choose one." }.to_owned(),
             ),
-            // A page without scripts shows it also to those who have chosen another image.
+            // A page without scripts also shows this field to users who have chosen one of the first images.
             required: search_is_all,
             visible_when: (!search_is_all).then_some(condition),
             ..field(IMAGE_SEARCH, if search_is_all { "Image" } else { "Search all images" }, search)
@@ -61,7 +61,7 @@ fn choice(entry: &MenuEntry) -> Choice {
     Choice { value: entry.name.clone(), label: entry.label.clone(), description: entry.description.clone() }
 }
 
-/// In the list there is one line for each image, which has its group, too.
+/// Returns the line of an image in the list. It also contains the image's group.
 fn in_list(entry: &MenuEntry) -> Choice {
     let more = [entry.group.as_deref(), entry.description.as_deref()];
     let description = more.into_iter().flatten().collect::<Vec<_>>().join(", ");

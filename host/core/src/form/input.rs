@@ -60,7 +60,8 @@ impl Input<'_> {
         self.help(html)
     }
 
-    /// The browser offers the values whose name or text contains what is typed, without a script.
+    /// Renders a line of text with suggestions. The browser offers the values whose name or text contains the typed
+    /// text, without a script.
     fn search(&self, input: &ChoiceInput, html: &mut String) -> fmt::Result {
         self.label(html)?;
         let (id, value) = (&self.id, Escaped(input.default.as_deref().unwrap_or_default()));
@@ -82,7 +83,7 @@ impl Input<'_> {
         self.help(html)
     }
 
-    /// Cards: each is a radio button whose label covers the whole card.
+    /// Renders cards: each is a radio button whose label covers the whole card.
     fn radio(&self, input: &ChoiceInput, html: &mut String) -> fmt::Result {
         self.open_group(html)?;
         writeln!(html, "<div class=\"row row-cols-1 row-cols-md-2 g-2\">")?;
@@ -116,7 +117,7 @@ impl Input<'_> {
         writeln!(html, "\n</div>\n</div>")
     }
 
-    /// A switch, rendered as two choices. A checkbox that is off submits nothing, and a checkbox with a hidden second
+    /// Renders a switch as two choices. A checkbox that is off submits nothing, and a checkbox with a hidden second
     /// input submits two values; every key has to be submitted exactly once.
     fn yes_or_no(&self, on: bool, html: &mut String) -> fmt::Result {
         self.open_group(html)?;
@@ -135,7 +136,7 @@ impl Input<'_> {
         writeln!(html, "</div>")
     }
 
-    /// A checkbox that must be checked before the form is submitted, and so always submits its one value.
+    /// Renders a checkbox that must be checked before the form is submitted, and so always submits its one value.
     fn consent(&self, on: bool, html: &mut String) -> fmt::Result {
         let (attributes, checked) = (self.attributes(), flag("checked", on));
         writeln!(html, "<div class=\"form-check\">")?;
@@ -195,7 +196,7 @@ impl Input<'_> {
         writeln!(html, " value=\"{value}\" autocomplete=\"off\"{state}>")
     }
 
-    /// The attributes that every single input has.
+    /// Returns the attributes that every single input has.
     fn attributes(&self) -> String {
         let Self { id, field } = self;
         let required = flag("required", field.required);

@@ -5,7 +5,7 @@ use super::{FieldKind, Form, input, script};
 const CARDS: &str = "<style>\n#wasmspawner-form .border:has(> :checked) { border-color: var(--bs-primary) !important; \
 background-color: var(--bs-primary-bg-subtle); }\n</style>\n";
 
-/// The form as an HTML fragment for JupyterHub's spawn page, which supplies the `<form>` and the button.
+/// Renders the form as an HTML fragment for JupyterHub's spawn page, which supplies the `<form>` and the button.
 ///
 /// The HTML uses classes and colours of Bootstrap 5.3, which that page loads, and so follows its light or dark mode.
 /// Every text is escaped, every input has a label, and every key is submitted with at most one value. Without scripts

@@ -7,7 +7,7 @@ use crate::options::{Options, Value};
 
 /// Reads the `options` of a spawn request. Each key has a single value. Forms submit lists of strings, so a list of one
 /// element counts as that element, and the strings `true` and `false` become booleans (SQR-066, `options_from_form`).
-/// What the keys mean is decided by the policy.
+/// The policy decides the meaning of the keys.
 pub fn options(submission: &Map<String, Json>) -> Result<Options, Vec<FieldError>> {
     let mut errors = Vec::new();
     let mut options = Options::new();

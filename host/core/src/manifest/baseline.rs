@@ -50,7 +50,8 @@ fn apply_to_container(container: &mut Container, context: SecurityContext) {
     }
 }
 
-/// The lab's user and groups, and the seccomp and `AppArmor` profiles of all containers.
+/// Builds the security context of the pod: the lab's user and groups, and the seccomp and `AppArmor` profiles of all
+/// containers.
 fn pod_context(spawn: &ValidatedSpawn) -> PodSecurityContext {
     let identity = &spawn.identity;
     let groups: Vec<i64> = identity.supplemental_gids().into_iter().map(i64::from).collect();
@@ -84,7 +85,8 @@ fn lab_context(spawn: &ValidatedSpawn) -> SecurityContext {
     }
 }
 
-/// The security context of an init container's profile. The grants for all but the first profile were checked before.
+/// Builds the security context of an init container's profile. The grants for all but the first profile were checked
+/// before.
 fn context(spawn: &ValidatedSpawn, profile: SecurityProfile) -> SecurityContext {
     let as_root = SecurityContext {
         run_as_user: Some(0),

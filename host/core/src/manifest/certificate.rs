@@ -17,25 +17,25 @@ use crate::policy::ValidatedSpawn;
 use crate::policy::compose::{TLS_CERTIFICATE, TLS_KEY};
 use crate::secret::SecretString;
 
-/// The key of the authority's certificate in the lab's Secret, which cert-manager uses, too.
+/// The key of the authority's certificate in the lab's Secret. cert-manager uses the same key.
 const AUTHORITY: &str = "ca.crt";
 
-/// The kind of cert-manager's objects, one of which asks for a certificate.
+/// The kind of the cert-manager objects that request certificates.
 pub const CERTIFICATES: ObjectKind =
     ObjectKind { group: "cert-manager.io", version: "v1", kind: "Certificate", plural: "certificates" };
 
 /// A certificate that the service has issued.
 #[derive(Debug, Clone)]
 pub struct IssuedCertificate {
-    /// The certificate, and those that lead to the authority's, as PEM.
+    /// The certificate, followed by those that lead to the authority's, as PEM.
     pub chain: String,
-    /// Its private key, as PEM.
+    /// The private key of the certificate, as PEM.
     pub key: SecretString,
     /// The certificate of the authority, as PEM.
     pub authority: String,
 }
 
-/// Asks cert-manager for a certificate.
+/// A request for a certificate from cert-manager.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Certificate {
@@ -46,13 +46,14 @@ pub struct Certificate {
     spec: Value,
 }
 
-/// The name of the Secret with a lab's certificate. No other object of a lab has a name that begins so, unless a site wants
-/// that.
+/// Returns the name of the Secret with a lab's certificate. No other object of a lab has a name with this prefix,
+/// unless a site chooses such names.
 pub(super) fn secret_name(names: &LabNames) -> String {
     format!("tls.{}", names.object)
 }
 
-/// The names that the certificate of a lab is for: those of its Service, as pods ask for it, and the host in `lab_url`.
+/// Returns the names for which the certificate of a lab is valid: those of its Service, as pods look it up, and the
+/// host in `lab_url`.
 pub fn dns_names(names: &LabNames, lab_url: Option<&str>, prefix: &str, port: u16) -> Vec<String> {
     let service = service_name(&names.pod);
     let namespace = &names.namespace;
@@ -68,7 +69,7 @@ pub fn dns_names(names: &LabNames, lab_url: Option<&str>, prefix: &str, port: u1
     all
 }
 
-/// The Secret with a certificate that the service has issued.
+/// Builds the Secret with a certificate that the service has issued.
 pub fn certificate_secret(spawn: &ValidatedSpawn, issued: &IssuedCertificate) -> Secret {
     let file = |key: &str, text: &str| (key.to_owned(), ByteString(text.as_bytes().to_vec()));
     Secret {
@@ -83,7 +84,8 @@ pub fn certificate_secret(spawn: &ValidatedSpawn, issued: &IssuedCertificate) ->
     }
 }
 
-/// The object for which cert-manager makes that Secret. The Secret gets the labels of the lab, so that it is deleted with it.
+/// Builds the object for which cert-manager creates that Secret. The Secret gets the labels of the lab, so that it is
+/// deleted with the lab.
 pub fn requested_certificate(
     spawn: &ValidatedSpawn,
     template: &Map<String, Value>,
@@ -110,14 +112,14 @@ fn fields<'a>(names: &'a LabNames, service: &'a ObjectName, prefix: &'a str, por
     RouteFields { name: service.as_str(), namespace: names.namespace.as_str(), prefix, port }
 }
 
-/// Both objects have the name of the Secret.
+/// Returns the metadata of both objects, which have the name of the Secret.
 fn metadata_of(spawn: &ValidatedSpawn) -> ObjectMeta {
     let mut metadata = metadata::of_lab(spawn, &spawn.names.object);
     metadata.name = Some(secret_name(&spawn.names));
     metadata
 }
 
-/// The host in a URL.
+/// Returns the host in a URL.
 fn host(url: &str) -> Option<&str> {
     let rest = url.split_once("://")?.1;
     let authority = rest.split('/').next()?;

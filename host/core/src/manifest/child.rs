@@ -1,4 +1,4 @@
-//! What the pods of all children have in common: each is like the pod of its lab, and runs a program of the service in
+//! The common parts of the pods of all children. Each pod is like that of its lab, but runs a program of the service in
 //! place of the lab's server.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::labels::{COMPONENT_LABEL, SPAWN_LABEL};
 use crate::names::LabelValue;
 use crate::policy::{AccessMode, ValidatedSpawn, VolumeSource};
 
-/// The lab that a child belongs to, as the cluster has it.
+/// The lab that a child belongs to, as it is in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentPod {
     /// The name of the lab's pod.
@@ -27,7 +27,8 @@ pub struct ParentPod {
 }
 
 impl ParentPod {
-    /// Makes the cluster delete what has this owner when the pod goes, also while the service does not run.
+    /// Returns an owner reference to the pod. The cluster deletes the objects that have it when the pod is deleted,
+    /// even while the service does not run.
     pub fn as_owner(&self) -> OwnerReference {
         OwnerReference {
             api_version: "v1".to_owned(),
@@ -47,7 +48,7 @@ pub(super) struct ProgramFiles {
     pub(super) files: BTreeMap<&'static str, Vec<u8>>,
 }
 
-/// What a child's pod runs.
+/// The program that a child's pod runs.
 pub(super) struct Program<'a> {
     /// The purpose of the pod, for its label.
     pub(super) component: &'static str,
@@ -55,7 +56,7 @@ pub(super) struct Program<'a> {
     pub(super) container: &'static str,
     /// The name of the volume with the program's files.
     pub(super) volume: &'static str,
-    /// Where that volume is mounted.
+    /// The path at which that volume is mounted.
     pub(super) path: &'static str,
     /// The program's file and its arguments.
     pub(super) command: &'static str,
@@ -63,11 +64,12 @@ pub(super) struct Program<'a> {
     pub(super) ports: &'a [u16],
     /// The prefix of the files' keys in the Secret, and their names.
     pub(super) files: (&'static str, Vec<&'static str>),
-    /// The record's uid of the pod on whose node the child has to be, if its volumes are on one node.
+    /// The uid of the record of a pod. If the volumes of the child are on one node, the child has to run on that pod's
+    /// node.
     pub(super) beside: &'a LabelValue,
 }
 
-/// The Secret of a child: as that of its lab, with the program's files.
+/// Builds the Secret of a child: that of its lab, with the program's files added.
 pub(super) fn secret(spawn: &ValidatedSpawn, program: ProgramFiles) -> Secret {
     let mut secret = secret::build(spawn);
     let ProgramFiles { prefix, files } = program;
@@ -76,14 +78,14 @@ pub(super) fn secret(spawn: &ValidatedSpawn, program: ProgramFiles) -> Secret {
     secret
 }
 
-/// The pod of a child. It has no init containers, because those of its lab have prepared the volumes.
+/// Builds the pod of a child. It has no init containers, because those of its lab have prepared the volumes.
 pub(super) fn pod(spawn: &ValidatedSpawn, program: &Program<'_>) -> Pod {
     let mut pod = pod::build(spawn);
     let labels = pod.metadata.labels.get_or_insert_default();
     labels.insert(COMPONENT_LABEL.to_owned(), program.component.to_owned());
     let Some(spec) = &mut pod.spec else { return pod };
     spec.init_containers = None;
-    // The program itself starts anew what has ended; when the program ends, nobody needs the pod any more.
+    // The program itself restarts what has ended. When the program ends, the pod is no longer needed.
     spec.restart_policy = Some("Never".to_owned());
     if needs_one_node(spawn) {
         join(spec.affinity.get_or_insert_default(), program.beside);
@@ -104,7 +106,7 @@ pub(super) fn pod(spawn: &ValidatedSpawn, program: &Program<'_>) -> Pod {
         ..Volume::default()
     });
     let lab = spawn.config.container.as_str();
-    // Containers beside the lab's serve the lab. One that goes on would also keep the pod when the child has ended.
+    // The other containers serve the lab. One that keeps running would also keep the pod after the child has ended.
     spec.containers.retain(|container| container.name == lab);
     for container in &mut spec.containers {
         run(container, program);
@@ -115,8 +117,8 @@ pub(super) fn pod(spawn: &ValidatedSpawn, program: &Program<'_>) -> Pod {
 fn run(container: &mut Container, program: &Program<'_>) {
     program.container.clone_into(&mut container.name);
     let Program { volume, path, command, .. } = program;
-    // On the one-machine cluster, where a mounted path is not the same for the program, a variable says where the files
-    // are.
+    // On the one-machine cluster, the program sees the mount at another path, so a variable contains the path of the
+    // files.
     let variable = format!("WASMSPAWNER_MOUNT_{}", volume.to_ascii_uppercase().replace('-', "_"));
     let start = format!(r#"exec python3 -I "${{{variable}:-{path}}}/"{command}"#);
     container.command = Some(vec!["/bin/sh".to_owned(), "-c".to_owned(), start]);
@@ -137,8 +139,8 @@ fn run(container: &mut Container, program: &Program<'_>) {
     });
 }
 
-/// True if a volume may be usable only on the node of the lab: a claim that one node at a time can mount, or of which
-/// nobody knows how it can be mounted, or a folder of the node.
+/// True if a volume may be usable only on the node of the lab: a claim that only one node at a time can mount, a claim
+/// with unknown access modes, or a directory of the node.
 fn needs_one_node(spawn: &ValidatedSpawn) -> bool {
     spawn.volumes.iter().any(|volume| match &volume.source {
         VolumeSource::HostPath(_) => true,
@@ -151,7 +153,7 @@ fn needs_one_node(spawn: &ValidatedSpawn) -> bool {
     })
 }
 
-/// Puts the pod on the node of another.
+/// Requires that the pod runs on the node of the pod with this record.
 fn join(affinity: &mut Affinity, spawn: &LabelValue) {
     let labels = BTreeMap::from([(SPAWN_LABEL.to_owned(), spawn.to_string())]);
     let term = PodAffinityTerm {

@@ -9,8 +9,8 @@ use super::metadata;
 use crate::policy::{AccessMode, ClaimTemplate, Pair, ValidatedSpawn, VolumeSource};
 use crate::quota::Quantity;
 
-/// The volume claims that are created if they do not exist. An existing claim is not changed: most of its fields are
-/// immutable, and its data belongs to the user.
+/// Builds the volume claims that are created if they do not exist. An existing claim is not changed: most of its fields
+/// are immutable, and its data belongs to the user.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Vec<PersistentVolumeClaim> {
     let templates = spawn.volumes.iter().filter_map(|volume| match &volume.source {
         VolumeSource::Claim(claim) => Some((claim.claim_name.as_str(), claim.create.as_ref()?)),
@@ -56,7 +56,7 @@ fn map(pairs: &[Pair]) -> BTreeMap<String, String> {
     pairs.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect()
 }
 
-/// A claim outlives labs, so it gets labels of the user and not of one lab.
+/// Builds the metadata of a claim. A claim outlives labs, so it has the labels of the user and not of one lab.
 fn claim_metadata(spawn: &ValidatedSpawn, name: &str, template: &ClaimTemplate) -> ObjectMeta {
     let ours = metadata::of_user(spawn, &spawn.names.pvc);
     let below = |mut theirs: BTreeMap<String, String>, ours: Option<BTreeMap<String, String>>| {

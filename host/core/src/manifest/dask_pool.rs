@@ -1,4 +1,4 @@
-//! The objects of a Dask pool: the scheduler's pod, and what its workers share with it.
+//! The objects of a Dask pool: the scheduler's pod, and the objects that its workers share with it.
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -21,13 +21,13 @@ const VOLUME: &str = "wasmspawner-dask";
 
 /// The objects of a pool, and the pod from which its workers are made.
 pub struct PoolObjects {
-    /// The scheduler's pod, and all that its workers share with it.
+    /// The scheduler's pod, and all objects that its workers share with it.
     pub objects: LabObjects,
     /// A worker's pod, without its name, its owner and the address of its scheduler.
     pub worker: Pod,
 }
 
-/// Builds the objects of a pool. `spawn` is what the policies have decided for one worker.
+/// Builds the objects of a pool. `spawn` contains the decisions of the policies for one worker.
 ///
 /// Workers have the image, the volumes, the resources, the user and the security settings that a lab of these options
 /// would have. The scheduler has the same, except for extended resources such as GPUs, which it does not use.
@@ -73,11 +73,12 @@ pub fn build_dask_pool(spawn: &ValidatedSpawn, launch: &PoolLaunch, parent: &Par
     );
     worker.metadata.name = None;
     if let Some(labels) = &mut worker.metadata.labels {
-        // A worker is made by no operation of its own.
+        // A worker has no operation of its own.
         labels.remove(JOB_ID_LABEL);
     }
     let lasts = launch.pool.outlives_lab;
-    // Those of the lab are deleted with the lab. In the one namespace of all labs there are no limits of one user.
+    // A pool that outlives its lab needs its own objects, because the lab's are deleted with it. In the one namespace
+    // of all labs there are no limits of one user.
     let has_limits = lasts && spawn.namespaces != NamespaceReclaim::Single;
     let objects = LabObjects {
         namespace: None,
@@ -99,7 +100,7 @@ pub fn build_dask_pool(spawn: &ValidatedSpawn, launch: &PoolLaunch, parent: &Par
     PoolObjects { objects, worker }
 }
 
-/// A worker of a pool whose scheduler runs in `scheduler`, at `address`.
+/// Builds a worker of a pool whose scheduler runs in `scheduler`, at `address`.
 pub fn dask_worker(template: &Pod, name: &str, scheduler: &ParentPod, address: &str) -> Pod {
     let mut pod = template.clone();
     pod.metadata = ObjectMeta {
@@ -118,12 +119,12 @@ pub fn dask_worker(template: &Pod, name: &str, scheduler: &ParentPod, address: &
     pod
 }
 
-/// The address of a scheduler, as Dask writes it.
+/// Returns the address of a scheduler, as Dask writes it.
 pub fn scheduler_address(ip: &str) -> String {
     format!("tls://{}:{}", in_url(ip), POOL_PORTS.scheduler)
 }
 
-/// The address of a scheduler's dashboard.
+/// Returns the address of a scheduler's dashboard.
 pub fn dashboard_url(ip: &str) -> String {
     format!("http://{}:{}", in_url(ip), POOL_PORTS.dashboard)
 }

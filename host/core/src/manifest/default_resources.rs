@@ -1,5 +1,5 @@
-//! Resources of containers that set none, where a quota limits CPU or memory: the cluster refuses containers without
-//! them there.
+//! Default resources for containers that set none, where a quota limits CPU or memory. There the cluster refuses
+//! containers without them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) struct DefaultResource {
     pub(super) request: Quantity,
 }
 
-/// The defaults: the lab's own size, or else the whole quota.
+/// Returns the defaults: the lab's own size, or else the whole quota.
 pub(super) fn of(spawn: &ValidatedSpawn) -> Vec<DefaultResource> {
     let (quota, lab) = (&spawn.quota, &spawn.resources);
     let of_one =
@@ -38,8 +38,8 @@ pub(super) fn of(spawn: &ValidatedSpawn) -> Vec<DefaultResource> {
     cpu.into_iter().chain(memory).collect()
 }
 
-/// Sets what the container lacks. A limit range does the same, but an API server may not have read it yet when the pod
-/// is created, and where all labs are in one namespace there is none.
+/// Sets the resources that the container lacks. A limit range does the same, but an API server may not have read it yet
+/// when the pod is created. Where all labs are in one namespace, there is no limit range.
 pub(super) fn apply(container: &mut Container, defaults: &[DefaultResource]) {
     if defaults.is_empty() {
         return;

@@ -5,7 +5,7 @@ use crate::labels::{COMPONENT_LABEL, ENVIRONMENT};
 use crate::policy::ValidatedSpawn;
 use crate::policy::compose::LabValue;
 
-/// The non-secret environment of the lab (SQR-066, "Environment"). Kubernetes does not expand `$(NAME)` in a
+/// Builds the non-secret environment of the lab (SQR-066, "Environment"). Kubernetes does not expand `$(NAME)` in a
 /// `ConfigMap`.
 pub(super) fn build(spawn: &ValidatedSpawn) -> ConfigMap {
     let plain = spawn.env.iter().filter_map(|(name, value)| match value {

@@ -5,11 +5,11 @@ use crate::identity::Identity;
 use crate::policy::compose::ValidatedSpawn;
 use crate::policy::{EnvValue, EnvVar, InitContainer};
 
-/// A container that ends before the lab starts. It knows whose lab it prepares: from its variables, and from the same
+/// Builds a container that ends before the lab starts. The user of the lab is in its variables, and in the same
 /// `/etc/passwd` and `/etc/group` as the lab's. The security baseline sets its security context.
 pub(super) fn build(init: &InitContainer, spawn: &ValidatedSpawn) -> Container {
     let mut variables: Vec<ContainerEnvVar> = identity(&spawn.identity).into_iter().collect();
-    // What a policy asks for replaces a variable of the service.
+    // A variable that the policy sets replaces one of the service.
     variables.retain(|var| init.env.iter().all(|asked| asked.name != var.name));
     variables.extend(init.env.iter().map(env));
     let files = volume::user_files().into_iter();
@@ -28,7 +28,7 @@ pub(super) fn build(init: &InitContainer, spawn: &ValidatedSpawn) -> Container {
     }
 }
 
-/// The variables with which Jupyter's container images are told their user.
+/// Returns the variables from which Jupyter's container images learn their user.
 fn identity(identity: &Identity) -> [ContainerEnvVar; 5] {
     let gids: Vec<_> = identity.supplemental_gids().iter().map(ToString::to_string).collect();
     [
@@ -54,8 +54,8 @@ fn env(var: &EnvVar) -> ContainerEnvVar {
     ContainerEnvVar { name: var.name.clone(), value, value_from }
 }
 
-/// Doubles each `$`, so that Kubernetes expands nothing in a value: a policy may have put an option of the user into it.
-/// Of two `$` Kubernetes makes one, wherever they are.
+/// Doubles each `$`, so that Kubernetes expands nothing in a value: a policy may have put an option of the user into
+/// it. Kubernetes replaces `$$` by `$` wherever it occurs.
 fn literal(text: &str) -> String {
     text.replace('$', "$$")
 }
@@ -66,8 +66,8 @@ mod tests {
 
     use super::*;
 
-    /// The value that Kubernetes makes of a text: `Expand` of `third_party/forked/golang/expansion`. Every variable is known here,
-    /// and its value is `<secret>`.
+    /// Expands a text as Kubernetes does (`Expand` of `third_party/forked/golang/expansion`). Here every variable is
+    /// known, and its value is `<secret>`.
     fn expanded(text: &str) -> String {
         let (mut result, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once('$') {

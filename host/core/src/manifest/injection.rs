@@ -1,4 +1,4 @@
-//! The objects of a lab in the pods of a workload: those that the lab brings along, and what is added to the workload's pod
+//! The objects of a lab in the pods of a workload: the lab's own objects, and the additions to the workload's pod
 //! template.
 
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use super::{LabObjects, baseline, env_config_map, nss_config_map, pod, pull_secr
 use crate::policy::{ValidatedSpawn, VolumeAccess, WorkloadAccess};
 use crate::workload::{LabMark, Workload, installation_label};
 
-/// Where Kubernetes mounts the token of a pod's service account into each of its containers, unless they have something
-/// else there.
+/// The path at which Kubernetes mounts the token of a pod's service account into each of its containers, unless the
+/// container has another mount there.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// The name of the empty volume that is mounted there.
 const NO_TOKEN: &str = "no-token";
 
-/// What the Secret with which images are pulled is called among the parts of a lab.
+/// The name of the image pull Secret among the parts of a lab.
 const PULL_SECRET: &str = "pull";
 
 /// The workload that gets a lab.
@@ -32,27 +32,28 @@ pub struct Injection {
     pub uid: String,
     /// The template of its pods.
     pub template: PodTemplateSpec,
-    /// What of it the lab sees.
+    /// The parts of the workload that the lab sees.
     pub access: WorkloadAccess,
 }
 
 /// The objects of a lab in a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InjectedLab {
-    /// The objects beside the workload. Their pod is that which the lab would have of its own, and is never created.
+    /// The objects in addition to the workload. The pod among them is the one that the lab would otherwise have; it is
+    /// never created.
     pub objects: LabObjects,
-    /// What is applied to the workload.
+    /// The patch that is applied to the workload.
     pub patch: Value,
-    /// What the lab does not have because it has no pod of its own, in sentences.
+    /// The features that the lab lacks because it has no pod of its own, in sentences.
     pub without: Vec<String>,
 }
 
 /// Builds a lab that is added to the pods of a workload.
 ///
-/// The security baseline is that of every lab, in the containers themselves, because the rest of the pod is the workload's.
-/// Nothing lifts it here, neither the configuration nor a grant: the pod is somebody else's. The service's admission policy
-/// (`deploy/admission-policy.yaml`) allows no more. Whatever concerns a pod as a whole (node, priority, labels,
-/// supplemental groups) stays the workload's.
+/// The security baseline is that of every lab. It is set in the containers themselves, because the rest of the pod is
+/// the workload's. Neither the configuration nor a grant can lift it here, because the pod belongs to somebody else.
+/// The service's admission policy (`deploy/admission-policy.yaml`) allows no more. All settings of the pod as a whole
+/// (node, priority, labels, supplemental groups) stay the workload's.
 pub fn build_injected(spawn: &ValidatedSpawn, injection: &Injection) -> InjectedLab {
     let mark = LabMark::of(spawn.spawn.as_str());
     let pod = pod::build(spawn);
@@ -115,7 +116,7 @@ fn addition(
     let lab = spec.containers.into_iter().find(|container| container.name == spawn.config.container.as_str());
     let mut lab = settle(lab.unwrap_or_default(), mark.container());
     show(&mut lab, spawn, injection);
-    // It would take the service out of its load balancer when the lab does not answer.
+    // A readiness probe would take the workload out of its load balancer when the lab does not answer.
     lab.readiness_probe = None;
     if let Some(resources) = &mut lab.resources
         && resources.claims.take().is_some_and(|claims| !claims.is_empty())
@@ -165,7 +166,7 @@ fn addition(
     (template, without)
 }
 
-/// The Secret under a name by which it is found in the workload's pod template.
+/// Gives the Secret a name by which it is found in the workload's pod template.
 fn named(mut secret: Secret, mark: &LabMark) -> Secret {
     secret.metadata.name = Some(mark.part(PULL_SECRET));
     secret
@@ -181,7 +182,8 @@ fn runs_as_root(container: &Container) -> bool {
     context.is_some_and(|context| context.run_as_user == Some(0) || context.privileged == Some(true))
 }
 
-/// Gives a container of the lab what it has otherwise from its pod, and takes from it what is the workload's.
+/// Adds the settings that a container of the lab otherwise gets from its pod, and removes those that belong to the
+/// workload.
 fn settle(container: &mut Container, pod: Option<&PodSecurityContext>, volumes: &BTreeMap<String, String>) {
     let context = container.security_context.get_or_insert_default();
     if let Some(pod) = pod {
@@ -212,7 +214,7 @@ fn settle(container: &mut Container, pod: Option<&PodSecurityContext>, volumes: 
     });
 }
 
-/// Lets the lab see what its policies grant of the workload.
+/// Gives the lab access to the parts of the workload that its policies grant.
 fn show(lab: &mut Container, spawn: &ValidatedSpawn, injection: &Injection) {
     let Injection { access, template, .. } = injection;
     let mounts = lab.volume_mounts.get_or_insert_default();
@@ -229,12 +231,12 @@ fn show(lab: &mut Container, spawn: &ValidatedSpawn, injection: &Injection) {
     let Some(name) = &access.environment_of else { return };
     let containers = template.spec.iter().flat_map(|spec| &spec.containers);
     let Some(theirs) = containers.into_iter().find(|container| container.name == *name) else { return };
-    // What comes later counts.
+    // Later sources override earlier ones.
     let mut sources: Vec<EnvFromSource> = theirs.env_from.clone().unwrap_or_default();
     sources.append(lab.env_from.get_or_insert_default());
     lab.env_from = Some(sources);
     let mut variables: Vec<EnvVar> = theirs.env.clone().unwrap_or_default();
-    // Most of the lab's own are in its `ConfigMap`, over which these would count.
+    // Most of the lab's own variables are in its `ConfigMap`, which these would override.
     variables.retain(|variable| spawn.env.keys().all(|own| own.as_str() != variable.name));
     variables.append(lab.env.get_or_insert_default());
     lab.env = Some(variables);

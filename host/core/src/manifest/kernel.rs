@@ -12,10 +12,10 @@ use crate::policy::ValidatedSpawn;
 /// The prefix of the launcher's files in the kernel's Secret.
 const KEY_PREFIX: &str = "kernel.";
 
-/// Builds the objects of a kernel. `spawn` is what the policies have decided for it.
+/// Builds the objects of a kernel. `spawn` contains the decisions of the policies for the kernel.
 ///
-/// It has the image, the volumes, the resources, the user and the security settings that a lab of these options would
-/// have, and no service account, quota or namespace of its own.
+/// The kernel has the image, the volumes, the resources, the user and the security settings that a lab of these options
+/// would have, and no service account, quota or namespace of its own.
 pub fn build_kernel(spawn: &ValidatedSpawn, launch: &Launch, parent: &ParentPod) -> LabObjects {
     let files = launch.files();
     let names = files.keys().copied().collect();

@@ -12,7 +12,7 @@ use crate::policy::compose::{CheckedProbe, LabValue};
 /// Failure threshold of the startup probe: more failures than occur in the longest time that a spawn may take.
 const FAILURES_OF_A_DAY: i32 = 86_400;
 
-/// The container in which the single-user server runs.
+/// Builds the container in which the single-user server runs.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
     let config = &spawn.config;
     Container {
@@ -41,8 +41,8 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
     }
 }
 
-/// The variables whose values are not in the `ConfigMap`. All of them are references, because Kubernetes would expand
-/// `$(NAME)` in literal values.
+/// Returns the variables whose values are not in the `ConfigMap`. All of them are references, because Kubernetes would
+/// expand `$(NAME)` in literal values.
 fn references(spawn: &ValidatedSpawn) -> Vec<EnvVar> {
     spawn
         .env
@@ -77,8 +77,9 @@ pub(super) fn field(path: &str) -> EnvVarSource {
     }
 }
 
-/// The startup probe checks frequently until the lab answers for the first time. It practically never gives up, because
-/// the kubelet would then kill a lab that starts slowly; the time limit of a spawn is the service's to enforce.
+/// Builds the startup probe, which checks frequently until the lab answers for the first time. It practically never
+/// gives up, because the kubelet would then kill a lab that starts slowly. The service enforces the time limit of a
+/// spawn.
 fn startup_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     let probe = spawn.probe.as_ref()?;
     Some(Probe {
@@ -88,7 +89,7 @@ fn startup_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     })
 }
 
-/// The readiness probe checks at a long interval whether a lab that has answered still does.
+/// Builds the readiness probe, which checks at a long interval whether a lab that has answered still does.
 fn readiness_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     let probe = spawn.probe.as_ref()?;
     Some(Probe {
@@ -98,7 +99,7 @@ fn readiness_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     })
 }
 
-/// What the kubelet asks the lab. It verifies no certificates.
+/// Builds the kubelet's request to the lab. The kubelet verifies no certificates.
 fn request(probe: &CheckedProbe, over_tls: bool) -> Probe {
     let port = IntOrString::String(PORT_NAME.to_owned());
     let http_get = probe.path.as_ref().map(|path| HTTPGetAction {

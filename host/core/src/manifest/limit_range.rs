@@ -7,7 +7,8 @@ use super::metadata;
 use crate::policy::ValidatedSpawn;
 use crate::quota::Quantity;
 
-/// Default resources for containers of the namespace that set none, such as those of pods that the lab starts.
+/// Builds the default resources for containers of the namespace that set none, such as those of pods that the lab
+/// starts.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<LimitRange> {
     let defaults = default_resources::of(spawn);
     if defaults.is_empty() {

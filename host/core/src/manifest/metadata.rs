@@ -21,7 +21,7 @@ pub fn service_selector(instance: &LabelValue) -> String {
     format!("{MANAGED_BY_LABEL}={MANAGED_BY_VALUE},{INSTANCE_LABEL}={instance}")
 }
 
-/// Selects the objects that belong to the spawn of one record, which excludes what its user keeps (volume claims).
+/// Selects the objects that belong to the spawn of one record. This excludes the volume claims, which the user keeps.
 pub fn spawn_selector(instance: &LabelValue, spawn: &LabelValue) -> String {
     format!("{},{SPAWN_LABEL}={spawn}", service_selector(instance))
 }
@@ -31,7 +31,7 @@ pub fn environment_selector(instance: &LabelValue) -> String {
     format!("{},{COMPONENT_LABEL}={ENVIRONMENT}", service_selector(instance))
 }
 
-/// The lab that an object belongs to, according to its annotations.
+/// Returns the lab that an object belongs to, according to its annotations.
 pub fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
     let annotations = metadata.annotations.as_ref()?;
     let user = Username::parse(annotations.get(USERNAME_ANNOTATION)?.as_str()).ok()?;
@@ -39,7 +39,7 @@ pub fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
     Some(LabKey::new(user, server))
 }
 
-/// Metadata of an object that belongs to one lab.
+/// Builds the metadata of an object that belongs to one lab.
 pub(super) fn of_lab(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     let mut meta = of_user(spawn, name);
     let labels = meta.labels.get_or_insert_default();
@@ -51,7 +51,7 @@ pub(super) fn of_lab(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     meta
 }
 
-/// Metadata of an object that the user's labs share, or that outlives them.
+/// Builds the metadata of an object that the user's labs share, or that outlives them.
 pub(super) fn of_user(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.to_string()),

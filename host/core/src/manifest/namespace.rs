@@ -8,8 +8,8 @@ use crate::config::NamespaceReclaim;
 use crate::labels::{OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION, of_installation};
 use crate::policy::ValidatedSpawn;
 
-/// The namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not changed if it
-/// exists. `None` where all labs are in one namespace that the operator has created.
+/// Builds the namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not
+/// changed if it exists. Returns `None` where all labs are in one namespace that the operator has created.
 pub(super) fn build(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Option<LabObject> {
     match spawn.namespaces {
         NamespaceReclaim::Delete => Some(LabObject::Namespace(own(spawn, pod, digest))),
@@ -18,8 +18,8 @@ pub(super) fn build(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Option<L
     }
 }
 
-/// Nothing in the namespace may have more privileges than the lab's pod. A retained namespace is no lab's own, so there
-/// the operator decides.
+/// Builds a namespace for one lab, in which nothing may have more privileges than the lab's pod. A retained namespace
+/// is no lab's own, so there the operator decides.
 fn own(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Namespace {
     let mut metadata = metadata::of_lab(spawn, &spawn.names.namespace.clone().into());
     metadata.namespace = None;

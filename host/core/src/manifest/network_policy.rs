@@ -15,7 +15,7 @@ use crate::labels::{SERVER_LABEL, SPAWN_LABEL, USER_LABEL};
 use crate::policy::ValidatedSpawn;
 
 /// Allows traffic to the lab's port from the configured peers, and from the lab to all but the blocked addresses.
-/// Listing `Ingress` in `policyTypes` denies all other.
+/// Listing `Ingress` in `policyTypes` denies all other incoming traffic.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
     let config = &spawn.config.network_policy;
     if !config.enabled {
@@ -53,13 +53,13 @@ fn egress(config: &NetworkPolicyConfig) -> Option<Vec<NetworkPolicyEgressRule>> 
     }
 }
 
-/// Lets the lab and what it has started reach the ports of a child. The lab's own policy holds for the child too, because
-/// it has the lab's labels; this adds the ports.
+/// Lets the lab and its children reach the ports of a child. The lab's own policy also applies to the child, because
+/// the child has the lab's labels; this one adds the ports.
 pub(super) fn of_child(spawn: &ValidatedSpawn, ports: &[u16]) -> Option<NetworkPolicy> {
     if !spawn.config.network_policy.enabled {
         return None;
     }
-    // A child that outlives its lab needs its own rules for what it connects to.
+    // A child that outlives its lab needs its own rules for outgoing traffic.
     let egress = egress(&spawn.config.network_policy);
     let mut types = vec!["Ingress".to_owned()];
     types.extend(egress.is_some().then(|| "Egress".to_owned()));
@@ -87,7 +87,8 @@ fn lab_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
     ])
 }
 
-/// Everything except these addresses. Pods are listed apart, because some networks do not count them as addresses.
+/// Allows everything except these addresses. Pods are listed separately, because some networks do not count them as
+/// addresses.
 fn all_but(blocked: &[PeerRange]) -> NetworkPolicyEgressRule {
     let family = |cidr: &str, ipv4: bool| NetworkPeer {
         cidr: Some(cidr.to_owned()),
@@ -99,7 +100,8 @@ fn all_but(blocked: &[PeerRange]) -> NetworkPolicyEgressRule {
     NetworkPolicyEgressRule { to: Some(to.iter().map(peer).collect()), ports: None }
 }
 
-/// The address of `NodeLocal DNSCache`, which many clusters run on every node. It is link-local, so it would be blocked.
+/// The address of `NodeLocal DNSCache`, which many clusters run on every node. It is link-local, so it would be
+/// blocked.
 const LOCAL_DNS: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 20, 10));
 
 fn local_dns(blocked: &[PeerRange]) -> Option<NetworkPolicyEgressRule> {

@@ -10,7 +10,7 @@ pub(super) const PASSWD: &str = "passwd";
 /// Key of the lab's `/etc/group`.
 pub(super) const GROUP: &str = "group";
 
-/// The files that give names to the lab's user and groups (SQR-066, "User and group mappings").
+/// Builds the files that give names to the lab's user and groups (SQR-066, "User and group mappings").
 pub(super) fn build(spawn: &ValidatedSpawn) -> ConfigMap {
     let base = &spawn.config.user_files;
     let data = BTreeMap::from([

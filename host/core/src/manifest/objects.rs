@@ -16,7 +16,7 @@ use crate::policy::compose::REDACTED;
 /// The objects of one lab. Optional objects are absent when nothing requires them.
 #[derive(Clone, PartialEq)]
 pub struct LabObjects {
-    /// The namespace, which contains all the other objects. Absent where it is not the service's to create.
+    /// The namespace, which contains all the other objects. Absent where the service does not create it.
     pub namespace: Option<LabObject>,
     /// The lab's own service account, which its children share.
     pub service_account: Option<ServiceAccount>,
@@ -36,7 +36,8 @@ pub struct LabObjects {
     pub limit_range: Option<LimitRange>,
     /// The allowed network traffic.
     pub network_policy: Option<NetworkPolicy>,
-    /// What leads requests to the lab: its Service with a certificate, or with a route where its cluster needs one.
+    /// The objects that route requests to the lab: its Service with a certificate, or with a route where its cluster
+    /// needs one.
     pub routes: Vec<LabObject>,
     /// The lab's pod, which needs all the other objects.
     pub pod: Pod,
@@ -167,7 +168,7 @@ lab_object! {
     LimitRange(LimitRange): LimitRange,
     /// The allowed network traffic.
     NetworkPolicy(NetworkPolicy): NetworkPolicy,
-    /// What gives the lab a name.
+    /// The Service that gives the lab a name.
     Service(Box<Service>): Service,
     /// The pod; see [`LabObjects::last`].
     Pod(Box<Pod>): Pod,
@@ -184,8 +185,8 @@ pub const KINDS_DELETED_BY_LABEL: [ObjectKind; 6] = [
     ObjectKind::of::<NetworkPolicy>(),
 ];
 
-/// The kinds that labs have only in the service's own cluster, and not on the one-machine cluster. They are deleted like
-/// [`KINDS_DELETED_BY_LABEL`] where the lab's record says that it has them.
+/// The kinds that labs have only in the service's own cluster, and not on the one-machine cluster. They are deleted
+/// like [`KINDS_DELETED_BY_LABEL`] if the lab's record says that it has them.
 pub static KINDS_IN_OWN_CLUSTER: [ObjectKind; 1] = [ObjectKind::of::<Service>()];
 
 /// The kinds of objects of a lab in a workload.
@@ -218,7 +219,7 @@ impl LabObject {
     }
 }
 
-/// Shows which object it is and not its content.
+/// Shows the kind and the name of the object, and not its content.
 impl fmt::Debug for LabObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind(), self.name())

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::policy::ValidatedSpawn;
 
-/// The lab's pod: settings of policies and site, then the granted patches, then the security baseline.
+/// Builds the lab's pod: settings of policies and site, then the granted patches, then the security baseline.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Pod {
     let mut metadata = metadata::of_lab(spawn, &spawn.names.pod);
     // Labels of the site and of the service win over those of a policy.

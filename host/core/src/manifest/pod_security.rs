@@ -1,4 +1,4 @@
-//! How strict Kubernetes' Pod Security admission may be for a pod
+//! The level of Kubernetes' Pod Security admission that a pod meets
 //! (<https://kubernetes.io/docs/concepts/security/pod-security-standards/>).
 
 use k8s_openapi::api::core::v1::{Container, Pod, SecurityContext, Volume};
@@ -24,8 +24,8 @@ impl Level {
     }
 }
 
-/// The strictest level that a lab's pod meets. What the security baseline overwrites in every pod, such as namespaces of
-/// the node, is not looked at.
+/// Returns the strictest level that a lab's pod meets. Ignores the settings that the security baseline overwrites in
+/// every pod, such as namespaces of the node.
 pub(super) fn strictest(pod: &Pod) -> Level {
     let Some(spec) = &pod.spec else { return Level::Restricted };
     let context = spec.security_context.as_ref();

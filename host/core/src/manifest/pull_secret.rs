@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::metadata;
 use crate::policy::ValidatedSpawn;
 
-/// The site's registry credential, with which the kubelet pulls images.
+/// Builds the Secret with the site's registry credential, with which the kubelet pulls images.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<Secret> {
     let credential = spawn.pull_secret.as_ref()?;
     Some(Secret {

@@ -6,7 +6,7 @@ use super::metadata;
 use crate::policy::ValidatedSpawn;
 use crate::quota::Quantity;
 
-/// The user's limits. The cluster enforces them on all pods and claims of the namespace, not only on labs.
+/// Builds the user's limits. The cluster enforces them on all pods and claims of the namespace, not only on labs.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<ResourceQuota> {
     let quota = &spawn.quota;
     if quota.is_unlimited() {

@@ -8,7 +8,7 @@ use crate::quota::Quantity;
 
 type Amounts = BTreeMap<String, KubernetesQuantity>;
 
-/// The resources of a container; `None` when none are set.
+/// Converts the resources of a container. Returns `None` if none are set.
 pub(super) fn requirements(resources: &Resources) -> Option<ResourceRequirements> {
     let amounts = |cpu: Option<u64>, memory: Option<u64>| -> Amounts {
         let extended =
@@ -34,7 +34,8 @@ pub(super) fn requirements(resources: &Resources) -> Option<ResourceRequirements
     })
 }
 
-/// The pod's claims on devices, which its containers refer to. Of several claims with the same name the first is used.
+/// Returns the pod's claims on devices, which its containers refer to. Of several claims with the same name the first
+/// is used.
 pub(super) fn pod_claims(spawn: &ValidatedSpawn) -> Option<Vec<PodResourceClaim>> {
     let inits = spawn.init_containers.iter().filter_map(|init| init.resources.as_ref());
     let mut claims: Vec<PodResourceClaim> = Vec::new();

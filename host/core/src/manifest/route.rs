@@ -1,4 +1,4 @@
-//! What leads requests from outside to a lab: a Service, and an object that routes to it.
+//! The objects that route requests from outside to a lab: a Service, and an object that routes to it.
 
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -31,7 +31,7 @@ impl Route {
     }
 }
 
-/// The kinds of the objects that lead to a lab, for deleting them.
+/// Returns the kinds of the objects that route requests to a lab, for deleting them.
 pub fn route_kinds(routes: &LabRoutes) -> Vec<ObjectKind> {
     let route = routes.route.as_ref();
     route.map(|route| vec![ObjectKind::of::<Service>(), object_kind(route.kind)]).unwrap_or_default()
@@ -51,7 +51,7 @@ fn object_kind(kind: RouteKind) -> ObjectKind {
     }
 }
 
-/// The objects that lead to a lab; none if something else does.
+/// Builds the objects that route requests to a lab. Returns `None` if requests reach the lab in another way.
 pub fn build_routes(spawn: &ValidatedSpawn, routes: &LabRoutes) -> Option<(Service, Route)> {
     let template = routes.route.as_ref()?;
     let name = &service_name(&spawn.names.pod);

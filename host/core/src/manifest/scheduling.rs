@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use crate::labels::{MANAGED_BY_LABEL, MANAGED_BY_VALUE};
 use crate::policy::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
 
-/// A preference for or against nodes that have other labs of any namespace; never a requirement.
+/// Builds a preference for or against nodes that have other labs of any namespace; never a requirement.
 pub(super) fn affinity(preset: AffinityPreset) -> Option<Affinity> {
     let preferred = Some(vec![WeightedPodAffinityTerm { weight: 100, pod_affinity_term: beside_labs() }]);
     match preset {

@@ -9,7 +9,7 @@ use crate::names::EnvName;
 use crate::policy::ValidatedSpawn;
 use crate::policy::compose::LabValue;
 
-/// The lab's Secret: the user's token, the copied site secrets, and the credentials of its environment.
+/// Builds the lab's Secret: the user's token, the copied site secrets, and the credentials of its environment.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Secret {
     let mut data = BTreeMap::from([(TOKEN_KEY.to_owned(), ByteString(spawn.token.expose().into()))]);
     for (key, value) in &spawn.site_secrets {
@@ -28,12 +28,12 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Secret {
     }
 }
 
-/// The key of a variable. The prefix prevents a clash with the key `token` and with keys of site secrets.
+/// Returns the key of a variable. The prefix prevents a clash with the key `token` and with keys of site secrets.
 pub(super) fn env_key(name: &EnvName) -> String {
     format!("{}{name}", crate::config::lab::ENV_KEY_PREFIX)
 }
 
-/// The keys that are mounted into the lab as files, which excludes the environment variables.
+/// Returns the keys that are mounted into the lab as files, which excludes the environment variables.
 pub(super) fn file_keys(spawn: &ValidatedSpawn) -> Vec<String> {
     std::iter::once(TOKEN_KEY.to_owned()).chain(spawn.site_secrets.keys().cloned()).collect()
 }

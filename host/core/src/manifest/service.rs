@@ -12,11 +12,11 @@ use crate::labels::SPAWN_LABEL;
 use crate::names::ObjectName;
 use crate::policy::ValidatedSpawn;
 
-/// How many hexadecimal digits the name of a Service has that cannot be that of the pod.
+/// The number of hexadecimal digits in the name of a Service that cannot have the name of the pod.
 const DIGITS: usize = 10;
 
-/// The name of the Service in front of this pod: that of the pod, unless it begins with a digit or has a dot, which Kubernetes
-/// allows in no name of a Service (RFC 1035).
+/// Returns the name of the Service in front of this pod. It is the name of the pod, unless that begins with a digit or
+/// has a dot, which Kubernetes does not allow in the name of a Service (RFC 1035).
 pub fn service_name(pod: &ObjectName) -> ObjectName {
     let text = pod.as_str();
     if text.len() <= 63 && text.starts_with(|first: char| first.is_ascii_lowercase()) && !text.contains('.') {
@@ -26,8 +26,8 @@ pub fn service_name(pod: &ObjectName) -> ObjectName {
     ObjectName::parse(format!("lab-{hash}")).unwrap_or_else(|_| pod.clone())
 }
 
-/// A Service whose name means the address of the lab's pod, as soon as the pod has one: JupyterHub asks for it right after the
-/// lab is ready, and a name server that had said no before would go on to say it.
+/// Builds a Service whose name resolves to the address of the lab's pod as soon as the pod has one. JupyterHub looks up
+/// the name right after the lab is ready, and a name server that has denied the name before would keep denying it.
 pub fn headless_service(spawn: &ValidatedSpawn) -> Service {
     let mut service = in_front_of(spawn);
     if let Some(spec) = &mut service.spec {
@@ -37,7 +37,8 @@ pub fn headless_service(spawn: &ValidatedSpawn) -> Service {
     service
 }
 
-/// What a lab has started has records of its own, so that the label selects the lab's pod only.
+/// Builds a Service in front of the lab's pod. The label selects only that pod, because the lab's children have records
+/// of their own.
 pub(super) fn in_front_of(spawn: &ValidatedSpawn) -> Service {
     let selector = BTreeMap::from([(SPAWN_LABEL.to_owned(), spawn.spawn.to_string())]);
     Service {

@@ -3,7 +3,8 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use super::metadata;
 use crate::policy::ValidatedSpawn;
 
-/// The lab's own service account. It has no permissions, and the pod need not wait for the namespace's `default` one.
+/// Builds the lab's own service account. It has no permissions, and with it the pod need not wait for the namespace's
+/// `default` one.
 pub(super) fn build(spawn: &ValidatedSpawn) -> ServiceAccount {
     ServiceAccount {
         metadata: metadata::of_lab(spawn, &spawn.names.service_account),

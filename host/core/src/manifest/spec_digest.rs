@@ -3,8 +3,8 @@ use serde_json::json;
 
 use crate::digest::Digest;
 
-/// A digest of the requested lab: two spawns with the same digest requested the same lab from the cluster. It leaves
-/// out secrets and values that differ in every spawn.
+/// Returns a digest of the requested lab: two spawns with the same digest requested the same lab from the cluster. It
+/// leaves out secrets and values that differ in every spawn.
 pub(super) fn of(pod: &Pod, env: &ConfigMap) -> String {
     let text = json!({ "pod": pod.spec, "env": env.data }).to_string();
     Digest::of(text.as_bytes()).to_string()

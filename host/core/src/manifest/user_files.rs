@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use crate::identity::{Identity, in_user_files};
 
-/// The base, and one line for the user with their home and the shell `/bin/bash`.
+/// Returns the base, and one line for the user with their home and the shell `/bin/bash`.
 pub(super) fn passwd(base: &str, identity: &Identity) -> String {
     let name = in_user_files(identity.username.as_str());
     let Identity { uid, gid, .. } = identity;
     format!("{base}{name}:x:{uid}:{gid}::{}:/bin/bash\n", identity.home())
 }
 
-/// The base, and one line for each group that has a GID. The user is listed as a member of all but their primary
-/// one.
+/// Returns the base, and one line for each group that has a GID. The user is listed as a member of all groups but their
+/// primary one.
 pub(super) fn group(base: &str, identity: &Identity) -> String {
     let mut file = base.to_owned();
     let user = in_user_files(identity.username.as_str());

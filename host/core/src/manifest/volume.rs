@@ -11,7 +11,7 @@ const NSS: &str = "wasmspawner-nss";
 const SECRETS: &str = "wasmspawner-secrets";
 const CERTIFICATE: &str = "wasmspawner-tls";
 
-/// All volumes of the pod: first the service's own, then those of policies.
+/// Returns all volumes of the pod: first the service's own, then those of policies.
 pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
     let mut volumes = vec![PodVolume {
         name: NSS.to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
     volumes
 }
 
-/// The mounts of `/etc/passwd` and `/etc/group`, in which the lab's user is.
+/// Returns the mounts of `/etc/passwd` and `/etc/group`, which contain the lab's user.
 pub(super) fn user_files() -> [VolumeMount; 2] {
     let file = |key: &str| VolumeMount {
         name: NSS.to_owned(),
@@ -59,7 +59,7 @@ pub(super) fn user_files() -> [VolumeMount; 2] {
     [file(nss_config_map::PASSWD), file(nss_config_map::GROUP)]
 }
 
-/// All mounts of the lab's container.
+/// Returns all mounts of the lab's container.
 pub(super) fn lab_mounts(spawn: &ValidatedSpawn) -> Vec<VolumeMount> {
     let mut mounts = Vec::from(user_files());
     let read_only = |name: &str, path: &str| VolumeMount {

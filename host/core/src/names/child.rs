@@ -1,4 +1,4 @@
-//! Names of what a lab starts.
+//! Names of the kernels and pools that a lab starts.
 
 use super::Problem;
 use super::parsed::parsed_name;

@@ -3,8 +3,8 @@
 use super::Problem;
 use super::parsed::parsed_name;
 
-/// Largest length in bytes. A variable is a key of a `ConfigMap` or, with the prefix `env.`, of a `Secret`, and those have at most
-/// 253.
+/// Largest length in bytes. A variable is a key of a `ConfigMap` or, with the prefix `env.`, of a `Secret`, and such
+/// keys have at most 253.
 const LONGEST: usize = 249;
 
 parsed_name! {

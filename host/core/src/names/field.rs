@@ -99,7 +99,7 @@ impl Field {
         }
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub(super) fn named(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.as_str() == name)
     }
@@ -116,8 +116,8 @@ pub enum TemplateScope {
     Pvc,
     /// The templates of all other names: also know `{pvc_name}`.
     Rest,
-    /// Templates of what is in a lab: also know the user's numbers and home. Names do not, because they are needed where
-    /// the identity provider is not asked, and must not change with its answer.
+    /// Templates of the settings inside a lab: also know the user's numbers and home. Names do not know these, because
+    /// they are needed where the identity provider is not asked, and must not change with its answer.
     Lab,
 }
 
@@ -160,12 +160,12 @@ pub struct Fields {
 pub(super) enum Value<'a> {
     Text(&'a str),
     Number(i64),
-    /// `{userid}`, if the caller does not know it.
+    /// No value: `{userid}`, if the caller does not know it.
     Missing,
 }
 
 impl Fields {
-    /// The fields that depend on the user and the server only.
+    /// Computes the fields that depend on the user and the server only.
     pub(super) fn new(
         user: &str,
         server: &str,
@@ -193,7 +193,7 @@ impl Fields {
         }
     }
 
-    /// The same values, with the numbers and the home of the lab's user.
+    /// Adds the numbers and the home of the lab's user.
     #[must_use]
     pub fn with_user(mut self, uid: u32, gid: u32, supplemental_gids: &[u32], home: String) -> Self {
         let gids: Vec<_> = supplemental_gids.iter().map(u32::to_string).collect();
@@ -207,7 +207,7 @@ impl Fields {
         self
     }
 
-    /// The same values, with the slugs of another scheme.
+    /// Replaces the slugs by those of another scheme.
     pub(super) fn with_scheme(mut self, scheme: SlugScheme) -> Self {
         self.scheme = scheme;
         self

@@ -6,9 +6,9 @@ use super::{LabelValue, NamespaceName, ObjectName};
 /// Names that a lab keeps even if the templates have changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptNames {
-    /// The namespace of its volumes.
+    /// The namespace of the lab's volumes.
     pub namespace: Option<NamespaceName>,
-    /// The name of its own volume claim.
+    /// The name of the lab's own volume claim.
     pub pvc: Option<ObjectName>,
 }
 
@@ -21,13 +21,13 @@ pub struct LabNames {
     pub pod: ObjectName,
     /// The lab's own volume claim, if it has one.
     pub pvc: ObjectName,
-    /// Objects of which a lab has one of each kind: its Secret, `NetworkPolicy`, `ResourceQuota`, `LimitRange`.
+    /// The objects of which a lab has one of each kind: its Secret, `NetworkPolicy`, `ResourceQuota`, `LimitRange`.
     pub object: ObjectName,
     /// The `ConfigMap` of environment variables.
     pub env: ObjectName,
     /// The `ConfigMap` of `/etc/passwd` and `/etc/group`.
     pub nss: ObjectName,
-    /// The Secret with which images are pulled.
+    /// The image pull Secret.
     pub pull_secret: ObjectName,
     /// The service account.
     pub service_account: ObjectName,
@@ -40,8 +40,8 @@ pub struct LabNames {
 }
 
 impl LabNames {
-    /// The names of what the lab starts: objects called `object` in `namespace`, where the lab is. The volume claim and
-    /// the service account are those of the lab.
+    /// Returns the names for a child of the lab, whose objects are called `object` in `namespace`, the namespace of the
+    /// lab. The volume claim and the service account are those of the lab.
     #[must_use]
     pub fn of_child(self, namespace: NamespaceName, object: ObjectName) -> Self {
         let suffixed =

@@ -21,8 +21,8 @@ parsed_name! {
 }
 
 impl LabelValue {
-    /// A label value for any name, independent of the slug scheme: the name itself if it is a valid value, or else a
-    /// slug of at most 32 characters. An empty name gives an empty value.
+    /// Returns a label value for any name, independent of the slug scheme: the name itself if it is a valid value, or
+    /// else a slug of at most 32 characters. An empty name gives an empty value.
     ///
     /// KubeSpawner folds case by Unicode's rules and therefore accepts U+017F, which Kubernetes refuses. Here only
     /// ASCII letters are accepted.

@@ -1,4 +1,4 @@
-//! Names: what JupyterHub calls users and servers, and how Kubernetes allows objects to be named.
+//! The names of users and servers in JupyterHub, and the names that Kubernetes allows for objects.
 //!
 //! Every name is parsed once, where it enters the service, into a type that holds only valid names. Templates are
 //! parsed once, when the configuration is loaded; the text that they render is never parsed as a template again.

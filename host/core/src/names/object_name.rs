@@ -30,14 +30,14 @@ impl NamespaceName {
 }
 
 impl From<NamespaceName> for ObjectName {
-    /// Every label is a valid subdomain.
+    /// Converts the label to a subdomain: every label is a valid subdomain.
     fn from(name: NamespaceName) -> Self {
         Self(name.into())
     }
 }
 
 impl From<DnsLabel> for ObjectName {
-    /// Every label is a valid subdomain.
+    /// Converts the label to a subdomain: every label is a valid subdomain.
     fn from(name: DnsLabel) -> Self {
         Self(name.into())
     }

@@ -11,11 +11,11 @@ pub struct TemplateError {
     pub key: String,
     /// The template's text.
     pub template: String,
-    /// What is wrong with it.
+    /// The problem with the template.
     pub problem: TemplateProblem,
 }
 
-/// What is wrong with a template.
+/// The problem with a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateProblem {
     /// The field does not exist.
@@ -48,7 +48,7 @@ pub enum TemplateProblem {
     Spec {
         /// The text after `:`.
         spec: String,
-        /// Why it is refused.
+        /// The reason for refusing it.
         why: &'static str,
     },
     /// A brace has no counterpart.

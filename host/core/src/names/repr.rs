@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-/// The quoted text, with unprintable characters escaped.
+/// Returns the quoted text, with unprintable characters escaped.
 pub(super) fn repr(text: &str) -> String {
     quote(text, is_printable)
 }
 
-/// The quoted text, with everything except printable ASCII escaped.
+/// Returns the quoted text, with everything except printable ASCII escaped.
 pub(super) fn ascii(text: &str) -> String {
     quote(text, |c| c.is_ascii() && !c.is_ascii_control())
 }

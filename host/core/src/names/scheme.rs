@@ -1,4 +1,4 @@
-//! The two slug schemes, and which rule applies where KubeSpawner's documentation and its code differ.
+//! The two slug schemes, and the rules to choose from where KubeSpawner's documentation and its code differ.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ pub(super) fn safe(username: &str, servername: &str, compat: Compat) -> Slugs {
     Slugs { username: Slug(user), servername: Slug(server), user_server: Slug(user_server) }
 }
 
-/// The `safe` slug of a user and server; each argument is a raw name and its slug.
+/// Returns the `safe` slug of a user and server; each argument is a raw name and its slug.
 fn safe_user_server(user: (&str, &str), server: (&str, &str), compat: Compat) -> String {
     let too_long = user.1.len() + server.1.len() + 2 > FIELD;
     let hashed = match compat {
@@ -91,7 +91,7 @@ fn safe_user_server(user: (&str, &str), server: (&str, &str), compat: Compat) ->
     }
 }
 
-/// The escaped slugs, and the value of `{escaped_user_server}`, which ends differently.
+/// Returns the escaped slugs, and the value of `{escaped_user_server}`, which ends differently.
 pub(super) fn escape(username: &str, servername: &str, compat: Compat) -> (Slugs, Slug) {
     let user = slug::escape(username);
     let server = slug::escape(servername);

@@ -13,10 +13,11 @@ pub(super) const FIELD: usize = 48;
 /// The length to which a slug is shortened where its rule defines none.
 const DEFAULT: usize = 32;
 
-/// `---` and eight hexadecimal digits.
+/// The length of `---` and eight hexadecimal digits.
 const HASH_SUFFIX: usize = 11;
 
-/// The name itself where it is `valid` and no longer than `limit` characters, else a readable piece of it and a hash.
+/// Returns the name itself if it is `valid` and no longer than `limit` characters, else a readable piece of it and a
+/// hash.
 pub(super) fn safe(name: &str, valid: impl Fn(&str) -> bool, limit: Option<usize>) -> String {
     let too_long = limit.is_some_and(|limit| name.chars().count() > limit);
     if too_long || name.contains("--") || !valid(name) {
@@ -26,7 +27,8 @@ pub(super) fn safe(name: &str, valid: impl Fn(&str) -> bool, limit: Option<usize
     }
 }
 
-/// One slug for several names: readable parts joined by `--`, then a hash of all names; at most `limit` characters.
+/// Returns one slug for several names: readable parts joined by `--`, then a hash of all names; at most `limit`
+/// characters.
 pub(super) fn multi(names: &[&str], limit: usize) -> String {
     // Two characters less for the joint of each part. Unused characters stay unused, as in KubeSpawner.
     let piece = ((limit.saturating_sub(9)) / names.len().max(1)).saturating_sub(2);
@@ -36,8 +38,8 @@ pub(super) fn multi(names: &[&str], limit: usize) -> String {
     format!("{}---{}", pieces.join("--"), sha8(&hashed))
 }
 
-/// The scheme before KubeSpawner 7: every byte except `a-z 0-9` becomes `-` and its hexadecimal value. Unique for names
-/// without control characters. The length and the first and last characters are not checked.
+/// Applies the scheme before KubeSpawner 7: every byte except `a-z 0-9` becomes `-` and its hexadecimal value. Slugs
+/// are unique for names without control characters. The length and the first and last characters are not checked.
 pub(super) fn escape(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -55,7 +57,8 @@ fn strip_hash(name: &str, limit: usize) -> String {
     format!("{}---{}", extract(name, limit.saturating_sub(HASH_SUFFIX)), sha8(name.as_bytes()))
 }
 
-/// The readable part: lower-case letters and digits, with runs of anything else as one `-`, beginning with a letter.
+/// Returns the readable part: lower-case letters and digits, with runs of anything else as one `-`, beginning with a
+/// letter.
 pub(crate) fn extract(name: &str, limit: usize) -> String {
     let mut piece = String::new();
     for c in name.to_lowercase().chars() {

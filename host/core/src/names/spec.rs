@@ -1,5 +1,5 @@
-//! Python's format specification for strings and integers (`[[fill]align][sign][#][0][width][grouping][.precision]
-//! [type]`), as far as names need it.
+//! Python's format specification for strings and integers
+//! (`[[fill]align][sign][#][0][width][grouping][.precision][type]`), limited to the parts that names need.
 
 use super::field::{Field, Value};
 use super::problem::TemplateProblem;

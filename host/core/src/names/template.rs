@@ -9,7 +9,7 @@ use super::spec::Spec;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<Piece>,
-    /// The template's text ends in `-`, so a trailing dash of the result is kept.
+    /// True if the template's text ends in `-`, so that a trailing dash of the result is kept.
     keeps_dash: bool,
 }
 
@@ -42,7 +42,8 @@ impl Template {
         self.render_within(usize::MAX, fields).unwrap_or_default()
     }
 
-    /// The same, unless it has more than `most` bytes. Some characters of a template become a thousand.
+    /// Like [`Template::render`], but returns `None` if the result has more than `most` bytes. A few characters of a
+    /// template may render as a thousand.
     pub fn render_within(&self, most: usize, fields: &Fields) -> Option<String> {
         let mut out = String::new();
         for piece in &self.pieces {

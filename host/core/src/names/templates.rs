@@ -63,7 +63,7 @@ impl NameTemplates {
         self.pvc.is_constant()
     }
 
-    /// The namespace of all labs, if its template gives the same for every user and server.
+    /// Returns the namespace of all labs, if its template gives the same for every user and server.
     pub fn constant_namespace(&self) -> Option<NamespaceName> {
         let fields = Fields::new("", "", None, self.scheme, self.compat)
             .with_hub_namespace(self.hub_namespace.as_str());
@@ -137,9 +137,9 @@ impl NameTemplates {
         })
     }
 
-    /// The name that a KubeSpawner before release 7 gave the lab's volume claim (the template under the `escape`
-    /// scheme), if it differs from the present one. If a claim of that name exists, and none of the present name, it
-    /// holds the user's data.
+    /// Returns the name that a KubeSpawner before release 7 gave the lab's volume claim (the template under the
+    /// `escape` scheme), if it differs from the present one. If a claim of that name exists, and none of the present
+    /// name, it holds the user's data.
     pub fn legacy_pvc(&self, names: &LabNames) -> Option<ObjectName> {
         // A name that Kubernetes refuses cannot belong to an existing claim.
         let legacy =

@@ -31,7 +31,7 @@ impl TemplateTree {
         if errors.is_empty() { Ok(Self(node)) } else { Err(errors) }
     }
 
-    /// The value with all templates rendered.
+    /// Returns the value with all templates rendered.
     pub fn render(&self, fields: &Fields) -> Value {
         render(&self.0, fields)
     }

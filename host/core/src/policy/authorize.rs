@@ -33,7 +33,7 @@ pub struct AuthorizeRequest {
     /// The parsed options of a spawn; empty for other actions.
     #[serde(default)]
     pub options: Options,
-    /// What the action is about, beside that.
+    /// The subject of the action, beyond its user, server and options.
     #[serde(skip)]
     pub subject: Subject,
 }

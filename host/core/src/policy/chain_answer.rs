@@ -4,15 +4,15 @@ use super::compose::Source;
 use super::{Customization, Grants, LabServer};
 use crate::digest::Digest;
 
-/// One answer of the chain, in which a later one counts over an earlier one: what a policy says to `build-pod` and
-/// `lab-server`, or what the blueprints of the lab say, which come before all policies.
+/// One answer of the chain: a policy's answer to `build-pod` and `lab-server`, or the settings of the lab's blueprints,
+/// which come before all policies. Later answers override earlier ones.
 #[derive(Clone, Debug)]
 pub struct ChainAnswer {
-    /// Whose answer it is.
+    /// The author of the answer.
     pub author: Author,
-    /// The component of the policy that has answered; none for blueprints.
+    /// The component of the policy that answered; none for blueprints.
     pub component: Option<Digest>,
-    /// What the operator has granted the policy; nothing for blueprints.
+    /// The grants that the operator gave the policy; empty for blueprints.
     pub grants: Grants,
     /// The answer to `build-pod`.
     pub customization: Customization,
@@ -20,7 +20,7 @@ pub struct ChainAnswer {
     pub server: LabServer,
 }
 
-/// Whose answer it is.
+/// The author of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Author {
     /// A policy, with its name.
@@ -37,7 +37,7 @@ impl Author {
         }
     }
 
-    /// The source of what it decides.
+    /// The source of the fields that this author decides.
     pub(super) fn source(&self) -> Source {
         match self {
             Self::Policy(name) => Source::Policy(name.clone()),

@@ -20,10 +20,10 @@ const WORDS: [&str; 14] = [
     "KEYTAB",
 ];
 
-/// Words which show the same at the end of a longer name. `PWD` alone is the working directory.
+/// Words that show the same at the end of a longer name. `PWD` alone is the working directory.
 const LAST_WORDS: [&str; 5] = ["PASS", "PWD", "DSN", "PAT", "PSK"];
 
-/// Pairs of adjacent words which show the same.
+/// Pairs of adjacent words that show the same.
 const PAIRS: [(&str, &str); 9] = [
     ("API", "KEY"),
     ("ACCESS", "KEY"),

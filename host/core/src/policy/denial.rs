@@ -2,10 +2,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Why a user may not do something. As JSON it is the message alone where there is no name of a rule.
+/// The reason why a user may not do something. Without the name of a rule, its JSON is the message alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// Shown to the user.
+    /// The message for the user.
     pub message: String,
     /// The rule of the policy, if it has a name.
     pub rule: Option<String>,

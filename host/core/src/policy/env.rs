@@ -10,7 +10,7 @@ pub struct KeyRef {
     pub key: String,
 }
 
-/// Where the value of an environment variable comes from.
+/// The source of an environment variable's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnvValue {
@@ -26,9 +26,9 @@ pub enum EnvValue {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvVar {
-    /// `[A-Za-z_][A-Za-z0-9_]*`
+    /// The name: `[A-Za-z_][A-Za-z0-9_]*`.
     pub name: String,
-    /// Its value.
+    /// The value, or its source.
     pub value: EnvValue,
 }
 

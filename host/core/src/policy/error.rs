@@ -2,7 +2,7 @@ use crate::field_error::FieldError;
 
 use super::denial::Denial;
 
-/// Why a hook returned no answer.
+/// The reason why a hook returned no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HookError {
     /// The user may not do this.

@@ -1,4 +1,4 @@
-//! What of an answer needs a grant, and whether its policy has it.
+//! Finds the settings in an answer that need a grant, and checks that its policy has the grant.
 
 use super::{
     ChainAnswer, ClaimSource, Customization, EnvValue, EnvVar, Pair, SecurityProfile, VolumeSource, pod_patch,
@@ -27,7 +27,7 @@ pub(crate) fn check(
     }
 }
 
-/// Every setting in an answer that needs a grant, in the order of its fields.
+/// Returns every setting in an answer that needs a grant, in the order of the answer's fields.
 fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut need = |field: String, grant, wanted| needs.push(Need { field, grant, wanted });
@@ -91,7 +91,8 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
     needs
 }
 
-/// The grant that the source of a volume needs, after the source's name in an answer, with what it has to contain.
+/// Returns the name of a volume source as in an answer, the grant that it needs, and the value that the grant must
+/// contain.
 pub(super) fn of_source(source: &VolumeSource) -> Option<(&'static str, Grant, String)> {
     match source {
         VolumeSource::Secret(secret) => Some(("secret", Grant::Secrets, secret.name.clone())),
@@ -100,7 +101,7 @@ pub(super) fn of_source(source: &VolumeSource) -> Option<(&'static str, Grant, S
     }
 }
 
-/// The grant that the profile of an init container needs.
+/// Returns the grant that the profile of an init container needs.
 pub(super) fn of_profile(profile: SecurityProfile) -> Option<Grant> {
     match profile {
         SecurityProfile::Restricted => None,
@@ -114,7 +115,7 @@ pub(super) fn of_profile(profile: SecurityProfile) -> Option<Grant> {
 const OF_THE_HUB: [&str; 3] = ["app", "component", "release"];
 
 /// True for keys that some other program may act on, such as a service mesh, a network plugin or a cloud. By convention
-/// their keys have a prefix.
+/// the keys of such programs have a prefix.
 fn is_acted_on(key: &str) -> bool {
     key.contains('/') || OF_THE_HUB.contains(&key)
 }

@@ -2,11 +2,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{EnvVar, Mount, Resources};
 
-/// How privileged an init container is. A policy names a profile, never a security context.
+/// The privileges of an init container. A policy names a profile, never a security context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecurityProfile {
-    /// Runs as the lab does: as its user, without capabilities.
+    /// Runs like the lab: as its user, without capabilities.
     #[default]
     Restricted,
     /// May run as root, but not privileged. Needs the grant `run-as-root-init`.
@@ -15,7 +15,7 @@ pub enum SecurityProfile {
     Privileged,
 }
 
-/// When an init container runs.
+/// The starts of a lab at which an init container runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InitRun {
@@ -49,10 +49,10 @@ pub struct InitContainer {
     /// Resources of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
-    /// How privileged it is.
+    /// Security profile of the container.
     #[serde(default)]
     pub profile: SecurityProfile,
-    /// When it runs.
+    /// Starts of the lab at which the container runs.
     #[serde(default)]
     pub run: InitRun,
 }

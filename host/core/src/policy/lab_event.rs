@@ -4,27 +4,27 @@ use jiff::Timestamp;
 
 use super::Subject;
 
-/// What has happened to a lab, or to what a lab has started.
+/// An event in the life of a lab, or of a kernel or pool that a lab has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Happening {
-    /// Its start was accepted.
+    /// The start was accepted.
     Spawned,
-    /// It is ready.
+    /// The lab or child is ready.
     Ready,
-    /// It could not be started, or ended by itself.
+    /// The lab or child could not be started, or ended by itself.
     Failed,
-    /// It was stopped, and nothing of it is left.
+    /// The lab or child was stopped, and nothing of it is left.
     Stopped,
-    /// Somebody was not allowed what they wanted.
+    /// A user was denied a request.
     Denied,
 }
 
-/// What policies hear about a lab.
+/// An event of a lab, as policies receive it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabEvent {
-    /// What has happened.
+    /// The kind of event.
     pub what: Happening,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
     /// The lab's user.
     pub username: String,
@@ -34,12 +34,12 @@ pub struct LabEvent {
     pub operation: Option<String>,
     /// The image, if it was decided.
     pub image: Option<String>,
-    /// How long the operation took, if it has ended.
+    /// The duration of the operation, if it has ended.
     pub took: Option<Duration>,
     /// One word for the reason of a failure.
     pub reason: Option<String>,
     /// The reason in words, as the user saw it.
     pub message: Option<String>,
-    /// What the lab has started, if the event is about that.
+    /// The kernel or pool that the lab has started, if the event is about one.
     pub subject: Subject,
 }

@@ -5,12 +5,13 @@ use super::{
 };
 use crate::blueprint::{BlueprintInit, BlueprintVolume, Package, Resolved, VolumeFiles};
 
-/// The volume with a blueprint's packages, and where containers have it.
+/// The volume with a blueprint's packages, and the path at which containers mount it.
 const PACKAGES: &str = "blueprint-packages";
 const PACKAGES_PATH: &str = "/opt/blueprint";
 
 impl ChainAnswer {
-    /// What the blueprints of a lab say, before all policies. They are granted nothing.
+    /// Converts the settings of a lab's blueprints to the answer that comes before all policies. Blueprints have no
+    /// grants.
     pub fn of_blueprint(resolved: &Resolved) -> Self {
         let spec = &resolved.spec;
         let mut wanted = Customization {
@@ -33,7 +34,7 @@ impl ChainAnswer {
     }
 }
 
-/// Adds what installs the packages: a directory that lives as long as the lab, and a container that fills it.
+/// Adds a directory that lives as long as the lab, and a container that installs the packages into it.
 fn install(packages: &[Package], wanted: &mut Customization) {
     let source = VolumeSource::EmptyDir(EmptyDirSource::default());
     wanted.volumes.push(Volume { name: PACKAGES.to_owned(), source });
@@ -58,7 +59,7 @@ fn install(packages: &[Package], wanted: &mut Customization) {
     }
 }
 
-/// The volume; `None` if it has no valid source, which is found when blueprints are read.
+/// Converts a volume. Returns `None` if it has no valid source, an error that is found when blueprints are read.
 fn volume(volume: &BlueprintVolume) -> Option<Volume> {
     let read_only = volume.read_only;
     let source = match volume.files().ok()? {
@@ -106,7 +107,7 @@ fn init(init: &BlueprintInit) -> InitContainer {
     }
 }
 
-/// A container of the lab's image that runs as the lab does.
+/// Returns a container of the lab's image that runs like the lab.
 fn container(name: &str) -> InitContainer {
     InitContainer {
         name: name.to_owned(),

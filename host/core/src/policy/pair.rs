@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 pub struct Pair {
     /// The key.
     pub name: String,
-    /// Its value.
+    /// The value.
     pub value: String,
 }
 
 impl Pair {
-    /// A pair of `name` and `value`.
+    /// Creates a pair of `name` and `value`.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into() }
     }

@@ -24,14 +24,14 @@ pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
     }
 }
 
-/// The kinds of volumes that a patch may have. What needs a grant is in [`reach`].
+/// The kinds of volumes that a patch may have. [`reach`] finds the parts that need a grant.
 const VOLUME_KINDS: [&str; 7] =
     ["configMap", "downwardAPI", "emptyDir", "hostPath", "nfs", "projected", "secret"];
 /// The kinds of sources of a projected volume that a patch may have: none with which a lab could authenticate itself.
 const PROJECTED_KINDS: [&str; 3] = ["configMap", "downwardAPI", "secret"];
 
-/// Checks the volumes. Claims belong to users, CSI volumes read Secrets by themselves, and tokens of service accounts
-/// give access to the cluster, so a patch may have none of these.
+/// Checks the volumes. A patch may have neither claims nor CSI volumes nor tokens of service accounts: claims belong
+/// to users, CSI volumes read Secrets by themselves, and tokens give access to the cluster.
 fn with_allowed_volumes(pod: Pod) -> Result<Pod, String> {
     let spec = pod.spec.as_ref();
     for volume in spec.into_iter().flat_map(|spec| spec.volumes.iter().flatten()) {
@@ -82,8 +82,8 @@ fn named(pod: Pod) -> Result<Pod, String> {
     Ok(pod)
 }
 
-/// The dotted paths of all values that a patch sets, without list positions, sorted and without duplicates. Empty for
-/// invalid JSON, which [`parse`] refuses.
+/// Returns the dotted paths of all values that a patch sets, without list positions, sorted and without duplicates. The
+/// result is empty for invalid JSON, which [`parse`] refuses.
 pub(crate) fn paths(patch: &str) -> Vec<String> {
     serde_json::from_str(patch).map(|value| leaves(&value)).unwrap_or_default()
 }
@@ -100,7 +100,7 @@ pub(crate) struct PatchTargets {
 }
 
 impl PatchTargets {
-    /// Adds what a volume uses outside the pod.
+    /// Adds the things outside the pod that a volume uses.
     pub(crate) fn add(&mut self, volume: Volume) {
         self.host_paths.extend(volume.host_path.map(|host| host.path));
         self.secrets.extend(volume.secret.and_then(|secret| secret.secret_name));
@@ -109,7 +109,8 @@ impl PatchTargets {
     }
 }
 
-/// Finds what a patch uses outside the pod. Empty for an invalid patch, which [`parse`] refuses.
+/// Finds the things outside the pod that a patch uses. The result is empty for an invalid patch, which [`parse`]
+/// refuses.
 pub(crate) fn reach(patch: &str) -> PatchTargets {
     let mut reach = PatchTargets::default();
     let Ok(pod) = parse(patch) else { return reach };

@@ -1,4 +1,4 @@
-//! Volumes as Kubernetes has them.
+//! Converts volumes to those of Kubernetes.
 
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, EmptyDirVolumeSource, HostPathVolumeSource, KeyToPath, NFSVolumeSource,
@@ -65,7 +65,7 @@ fn items(object: &ObjectSource) -> Option<Vec<KeyToPath>> {
     (!object.items.is_empty()).then(|| object.items.iter().map(item).collect())
 }
 
-/// The file mode, which was checked to be at most 0o777.
+/// Returns the file mode, which was checked to be at most 0o777.
 fn mode(object: &ObjectSource) -> Option<i32> {
     object.mode.and_then(|mode| i32::try_from(mode).ok())
 }

@@ -20,7 +20,7 @@ pub struct LabRequest {
     /// The lab's values for templates. If absent, a policy's templates are only checked.
     #[serde(skip)]
     pub fields: Option<Arc<Fields>>,
-    /// What the pod is for, beside that.
+    /// The subject of the request, beyond the user, the server and the options.
     #[serde(skip)]
     pub subject: Subject,
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// How a toleration matches a taint.
+/// The operator by which a toleration matches a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TolerationOperator {
@@ -10,7 +10,7 @@ pub enum TolerationOperator {
     Equal,
 }
 
-/// What a taint does to pods that do not tolerate it.
+/// The effect of a taint on pods that do not tolerate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaintEffect {
@@ -29,7 +29,7 @@ pub struct Toleration {
     /// The taint's key; absent, with `exists`, for all taints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// How it matches.
+    /// The operator by which the toleration matches.
     pub operator: TolerationOperator,
     /// The taint's value, with `equal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub struct Toleration {
     /// The taint's effect; absent for all effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TaintEffect>,
-    /// With `no_execute`: how long the taint is tolerated, in seconds.
+    /// With `no_execute`: the time for which the taint is tolerated, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
 }

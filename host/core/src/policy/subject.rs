@@ -1,4 +1,4 @@
-//! What a call of a policy is about, beside the user and the options.
+//! The subject of a policy's call, beyond the user and the options.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use crate::blueprint::Resolved;
 use crate::past_use::DaysOfUser;
 use crate::spawn_key::ChildKind;
 
-/// What a call of a policy is about, beside the user and the options. Policies ask for it with functions of `host`.
+/// The subject of a policy's call, beyond the user and the options. Policies read it with functions of `host`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The kernel or the Dask pool; `None` if the call is about a lab itself.
     pub child: Option<SubjectChild>,
-    /// What the user has beside that.
+    /// The user's present use, without the subject of the call.
     pub use_of_user: PresentUse,
-    /// What the user has used in past days.
+    /// The user's use in past days.
     pub past_days: Arc<DaysOfUser>,
-    /// The blueprints that hold for the lab.
+    /// The blueprints that apply to the lab.
     pub blueprint: Option<SubjectBlueprint>,
 }
 
 /// The blueprints of a lab that a call is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubjectBlueprint {
-    /// The name of the chosen one.
+    /// The name of the chosen blueprint.
     pub chosen: Option<String>,
-    /// The names of all, in the order in which they are merged.
+    /// The names of all its blueprints, in the order in which they are merged.
     pub consists_of: Vec<String>,
-    /// What they say together, as JSON.
+    /// The merged spec of the blueprints, as JSON.
     pub spec: String,
 }
 
@@ -37,7 +37,7 @@ impl From<&Resolved> for SubjectBlueprint {
         Self {
             chosen: resolved.chosen.as_ref().map(ToString::to_string),
             consists_of: resolved.consists_of.iter().map(ToString::to_string).collect(),
-            // It has texts as keys and no number that JSON does not have, so this cannot fail.
+            // Serializing cannot fail, because all keys are strings and every number exists in JSON.
             spec: serde_json::to_string(&resolved.spec).unwrap_or_default(),
         }
     }
@@ -46,28 +46,28 @@ impl From<&Resolved> for SubjectBlueprint {
 /// A kernel or a Dask pool that a call is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubjectChild {
-    /// What it is.
+    /// The kind of the child.
     pub kind: ChildKind,
     /// The name of the kernel spec, or that of the pool.
     pub name: String,
-    /// How many workers the pool may have at the most; 0 for a kernel.
+    /// The largest number of workers that the pool may have; 0 for a kernel.
     pub workers: u32,
 }
 
-/// What a user has at one moment, of all labs together.
+/// The present use of one user, summed over all labs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PresentUse {
     /// Labs that are running, starting or stopping.
     pub labs: u32,
-    /// Kernels, likewise.
+    /// Kernels that are running, starting or stopping.
     pub kernels: u32,
-    /// Dask pools, likewise.
+    /// Dask pools that are running, starting or stopping.
     pub dask_pools: u32,
-    /// How many workers these pools may have at the most, all together.
+    /// The largest number of workers that these pools may have, all together.
     pub dask_workers: u32,
-    /// The limits of all pods together, in thousandths of a CPU. What has no limit counts as 0.
+    /// The limits of all pods together, in thousandths of a CPU. A missing limit counts as 0.
     pub cpu_millis: u64,
-    /// The limits of all pods together, in bytes of memory. What has no limit counts as 0.
+    /// The limits of all pods together, in bytes of memory. A missing limit counts as 0.
     pub memory_bytes: u64,
 }

@@ -14,7 +14,7 @@ pub struct Group {
     pub gid: Option<u32>,
 }
 
-/// The user, as policies get them.
+/// The user, as policies see them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
@@ -35,8 +35,8 @@ pub struct User {
     /// The full name, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// What the identity provider allows the user, if it says that. The service enforces it beside the policies' own
-    /// limits.
+    /// The quota that the identity provider sets for the user, if it sets one. The service enforces it in addition to
+    /// the policies' own limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<UserQuota>,
 }

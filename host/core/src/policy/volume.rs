@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Pair;
 
-/// How many nodes may mount a claim, and how.
+/// The access mode of a claim: how many nodes may mount it, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessMode {
@@ -50,7 +50,7 @@ pub struct ClaimTemplate {
     /// Labels that the volume behind the claim must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selector: Vec<Pair>,
-    /// What happens to the claim when its server is deleted.
+    /// The reclaim policy: what happens to the claim when its server is deleted.
     #[serde(default)]
     pub reclaim: ClaimReclaim,
 }
@@ -77,7 +77,7 @@ pub struct ClaimSource {
     /// Mounted read only.
     #[serde(default)]
     pub read_only: bool,
-    /// How to create the claim if it does not exist.
+    /// The template of the claim that is created if it does not exist; absent to create none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<ClaimTemplate>,
 }
@@ -134,7 +134,7 @@ pub enum VolumeSource {
 pub struct Volume {
     /// Name within the pod, a DNS label.
     pub name: String,
-    /// The source of its files.
+    /// The source of the volume's files.
     pub source: VolumeSource,
 }
 

@@ -1,4 +1,4 @@
-//! What policies decide about labs in workloads.
+//! The question to policies about labs in workloads, and their answer.
 
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Volume};
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use super::denial::Denial;
 use super::{Options, User};
 use crate::workload::{LabMark, Workload};
 
-/// The question that the hook `inject` answers: whether the user may have a lab in the pods of this workload, and what of
-/// them the lab sees.
+/// The question that the hook `inject` answers: may the user have a lab in the pods of this workload, and which parts
+/// of the pods does the lab see?
 #[derive(Clone, Debug, PartialEq)]
 pub struct InjectRequest {
     /// The user who wants the lab.
@@ -21,14 +21,14 @@ pub struct InjectRequest {
     pub workload: SeenWorkload,
 }
 
-/// A workload as policies see it. Values of its environment are not among it.
+/// A workload as policies see it, without the values of its environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenWorkload {
     /// Kind, namespace and name.
     pub workload: Workload,
-    /// Its containers, without those of labs.
+    /// The workload's containers, without those of labs.
     pub containers: Vec<SeenContainer>,
-    /// Its volumes, without those of labs.
+    /// The workload's volumes, without those of labs.
     pub volumes: Vec<SeenVolume>,
 }
 
@@ -36,9 +36,9 @@ pub struct SeenWorkload {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenContainer {
-    /// Its name.
+    /// The container's name.
     pub name: String,
-    /// Its image.
+    /// The container's image.
     #[serde(default)]
     pub image: String,
 }
@@ -47,19 +47,19 @@ pub struct SeenContainer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenVolume {
-    /// Its name.
+    /// The volume's name.
     pub name: String,
-    /// The kind of its source, as Kubernetes writes it: `configMap`, `secret`, `persistentVolumeClaim`.
+    /// The kind of the volume's source, as Kubernetes writes it: `configMap`, `secret`, `persistentVolumeClaim`.
     pub source: String,
 }
 
-/// What a lab sees of the pods of its workload. Without it, nothing but the network.
+/// The parts of its workload's pods that a lab sees. By default it sees nothing but the network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadAccess {
-    /// Volumes of the workload.
+    /// The volumes of the workload that the lab mounts.
     pub volumes: Vec<VolumeAccess>,
-    /// The container whose environment the lab has, too. The lab's own variables win.
+    /// The container whose environment the lab also gets. The lab's own variables win.
     pub environment_of: Option<String>,
 }
 
@@ -69,9 +69,9 @@ pub struct WorkloadAccess {
 pub struct VolumeAccess {
     /// The name of the volume in the workload's pod template.
     pub volume: String,
-    /// Where the lab has it: an absolute path.
+    /// The absolute path at which the lab mounts the volume.
     pub path: String,
-    /// The part of the volume that the lab has; a relative path.
+    /// The part of the volume that the lab mounts; a relative path.
     #[serde(default)]
     pub sub_path: Option<String>,
     /// Mounted read only.
@@ -83,14 +83,14 @@ pub struct VolumeAccess {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectVerdict {
-    /// The user may have the lab, and it sees this.
+    /// The user may have the lab, which sees these parts of the workload.
     Allow(WorkloadAccess),
-    /// The user may not.
+    /// The user may not have the lab.
     Deny(Denial),
 }
 
 impl SeenWorkload {
-    /// What policies see of a workload with this pod template.
+    /// Returns the view that policies have of a workload with this pod template.
     pub fn of(workload: &Workload, template: &PodTemplateSpec) -> Self {
         let spec = template.spec.as_ref();
         let of_site = |name: &str| !LabMark::is_of_a_lab(name);
@@ -120,8 +120,8 @@ fn source(volume: &Volume) -> String {
     kinds(volume).into_iter().next().unwrap_or_else(|| "emptyDir".to_owned())
 }
 
-/// The kinds of a volume, or of a source of a projected volume, as Kubernetes writes them: the keys beside its name, of which
-/// Kubernetes allows one.
+/// Returns the kinds of a volume, or of a source of a projected volume, as Kubernetes writes them. They are the keys
+/// other than the name, of which Kubernetes allows one.
 pub(super) fn kinds(source: &impl Serialize) -> Vec<String> {
     let written = serde_json::to_value(source).unwrap_or_default();
     let keys = written.as_object().into_iter().flat_map(|fields| fields.keys().cloned());

@@ -26,7 +26,7 @@ pub struct Quota {
     pub extended: BTreeMap<String, u64>,
 }
 
-/// What a user has at this moment.
+/// The present use of one user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
@@ -68,7 +68,7 @@ impl Quota {
     }
 }
 
-/// The user already has as many labs as the quota allows.
+/// The error for a user who already has as many labs as the quota allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("You may have {allowed} labs at a time and have {running}; stop one first")]
 pub struct TooManyLabs {

@@ -5,8 +5,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantit
 
 /// An amount as Kubernetes writes it ("Quantity" in its API conventions), exact to a billionth and never negative.
 ///
-/// It has a decimal suffix (`500m`, `2`, `3k`) or a binary one (`512Mi`). The canonical form uses the largest suffix
-/// that needs no fraction.
+/// An amount has a decimal suffix (`500m`, `2`, `3k`) or a binary one (`512Mi`). The canonical form uses the largest
+/// suffix that needs no fraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: u128,
@@ -36,13 +36,13 @@ const BINARY: [(&str, u128); 6] =
 /// Kubernetes' largest amount, 2^63-1.
 const LARGEST: u128 = (i64::MAX as u128) * NANOS;
 
-/// The text is not a quantity.
+/// The error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a quantity: {problem}; write it like 2, 1.5, 500m or 8Gi")]
 pub struct InvalidQuantity {
     /// The refused text.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem with the text.
     pub problem: &'static str,
 }
 
@@ -155,7 +155,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// The value of a suffix in billionths, and whether it is binary.
+/// Returns the value of a suffix in billionths, and whether it is binary.
 fn scale(suffix: &str) -> Option<(u128, bool)> {
     if let Some((_, scale)) = BINARY.iter().find(|(name, _)| *name == suffix) {
         return Some((scale * NANOS, true));
@@ -182,7 +182,7 @@ mod tests {
             let text = row["text"].as_str().unwrap();
             let millis = row["millis"].to_string().trim_matches('"').parse::<i128>().ok();
             let quantity = text.parse::<Quantity>().ok();
-            // Negative amounts are refused, and so is what is larger than Kubernetes can store exactly.
+            // Negative amounts are refused, and so are amounts larger than Kubernetes can store exactly.
             let millis = millis.and_then(|millis| u128::try_from(millis).ok());
             assert_eq!(quantity.map(|quantity| quantity.nanos.div_ceil(1_000_000)), millis, "{text}");
             let Some(quantity) = quantity else { continue };

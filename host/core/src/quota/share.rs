@@ -1,8 +1,8 @@
-//! How much of a user's quota something takes.
+//! The part of a user's quota that something takes.
 
 use super::{Quantity, Quota};
 
-/// CPU and memory that something may use. What has no limit counts as nothing.
+/// CPU and memory that something may use. A missing limit counts as 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// CPU in thousandths of a CPU.
@@ -12,7 +12,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// That of so many pods which are all alike.
+    /// Returns the share of this number of pods that are all alike.
     #[must_use]
     pub fn times(self, pods: u64) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl Share {
         }
     }
 
-    /// Both together.
+    /// Returns the sum of both shares.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Share {
     }
 }
 
-/// The rest of the quota is too small.
+/// The error for a share that is larger than the rest of the quota.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Your quota of {what} is {limit}; you have {taken} already, and this would take {own} more. Stop something first, or \
@@ -45,7 +45,7 @@ pub struct QuotaUsedUp {
 }
 
 impl Quota {
-    /// Returns an error if `own` is more than is left of the quota beside `taken`.
+    /// Returns an error if `own` is larger than the rest of the quota after `taken`.
     pub fn allows_share(&self, taken: Share, own: Share) -> Result<(), QuotaUsedUp> {
         let check = |what, limit: Option<u64>, taken: u64, own: u64, unit: fn(u64) -> Quantity| match limit {
             Some(limit) if own > 0 && taken.saturating_add(own) > limit => {

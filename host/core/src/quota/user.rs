@@ -16,7 +16,7 @@ pub struct UserQuota {
     pub spawn: bool,
 }
 
-/// The identity provider does not allow the user to start labs.
+/// The error for a user whom the identity provider does not allow to start labs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Your account may not start labs (its quota at the identity provider says so); ask your site's support"
@@ -24,8 +24,8 @@ pub struct UserQuota {
 pub struct SpawningForbidden;
 
 impl UserQuota {
-    /// The quota for amounts in CPUs and GiB. Fractions of a thousandth or a byte are dropped, and an amount below zero
-    /// is zero.
+    /// Converts amounts in CPUs and GiB to a quota. Fractions of a thousandth or a byte are dropped, and an amount
+    /// below zero becomes zero.
     pub fn of_cpus_and_gib(cpus: Option<f64>, gib: Option<f64>, spawn: bool) -> Self {
         Self {
             cpu_millis: cpus.map(|cpus| whole(cpus * 1000.0)),
@@ -34,7 +34,7 @@ impl UserQuota {
         }
     }
 
-    /// Its limits, which hold beside those of the policies.
+    /// Returns the limits, which apply in addition to those of the policies.
     pub fn limits(self) -> Quota {
         Quota { cpu_millis: self.cpu_millis, memory_bytes: self.memory_bytes, ..Quota::default() }
     }

@@ -13,7 +13,8 @@ pub struct Collision {
     pub what: &'static str,
     /// The shared name.
     pub name: String,
-    /// Raw username and server name of those that would share it. The server is empty for names made once per user.
+    /// The raw username and server name of each owner of the shared name. The server is empty for names made once per
+    /// user.
     pub owners: Vec<(String, String)>,
 }
 
@@ -40,7 +41,7 @@ impl Collisions {
         }
     }
 
-    /// The names that have more than one owner.
+    /// Returns the names that have more than one owner.
     pub fn found(&self) -> Vec<Collision> {
         let shared = self.owners.iter().filter(|(_, owners)| owners.len() > 1);
         shared

@@ -33,7 +33,7 @@ pub struct NameQuery<'a> {
     pub userid: i64,
     /// The slug scheme.
     pub scheme: SlugScheme,
-    /// Whether to follow KubeSpawner's documentation or its release.
+    /// The rule to follow: that of KubeSpawner's documentation or that of its release.
     pub compat: Compat,
     /// The namespace of all labs: `KubeSpawner.namespace`.
     pub namespace: &'a str,
@@ -42,7 +42,7 @@ pub struct NameQuery<'a> {
 }
 
 impl<'a> NameQuery<'a> {
-    /// A question about a user's server, with example values for all other settings.
+    /// Creates a query about a user's server, with example values for all other settings.
     pub fn new(username: &'a str, servername: &'a str, scheme: SlugScheme) -> Self {
         Self {
             username,
@@ -56,7 +56,8 @@ impl<'a> NameQuery<'a> {
     }
 }
 
-/// The names. The keys of its JSON are those of the test vectors that were computed with KubeSpawner itself.
+/// The names of one user's server. The keys of its JSON are those of the test vectors that were computed with
+/// KubeSpawner itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The values of all template fields.
@@ -97,7 +98,7 @@ pub enum Ambiguous {
 }
 
 impl KubeSpawner {
-    /// The default templates, and `template` in addition.
+    /// Parses the default templates, and `template` in addition.
     pub fn new(template: Option<&str>) -> Result<Self, TemplateError> {
         let default = |name, text| Template::parse(name, text, TemplateScope::Rest);
         Ok(Self {

@@ -63,7 +63,7 @@ fn image(image: &Image, found: &mut Findings) {
     found.refuse_if(description.chars().any(char::is_control), "description", "contains a control character");
 }
 
-/// Refuses what cannot be an image reference. The exact syntax is checked by the kubelet.
+/// Refuses a text that cannot be an image reference. The kubelet checks the exact syntax.
 fn image_reference(field: &str, reference: &str, found: &mut Findings) {
     let good = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-' | b'/' | b':' | b'@');
     let shaped = reference.starts_with(|c: char| c.is_ascii_alphanumeric()) && reference.bytes().all(good);

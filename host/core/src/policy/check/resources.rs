@@ -34,7 +34,8 @@ pub(super) fn check(resources: &Resources, found: &mut Findings) {
     });
 }
 
-/// Names of extended resources have a domain that is not Kubernetes' own ("Extended resources" in its documentation).
+/// Checks the name of an extended resource. It has a domain that is not Kubernetes' own ("Extended resources" in its
+/// documentation).
 fn extended_name(name: &str, found: &mut Findings) {
     match name.split_once('/') {
         Some((domain, _)) if domain == "kubernetes.io" || domain.ends_with(".kubernetes.io") => {

@@ -8,7 +8,7 @@ pub(super) fn tolerations(tolerations: &[Toleration], found: &mut Findings) {
     }
 }
 
-/// The same rules as the API server's validation of tolerations.
+/// Applies the rules of the API server's validation of tolerations.
 fn check(toleration: &Toleration, found: &mut Findings) {
     match (&toleration.key, toleration.operator) {
         (Some(key), _) => found.parsed("key", LabelKey::parse(key.as_str())),

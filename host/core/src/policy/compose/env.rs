@@ -43,7 +43,8 @@ pub(super) fn lab_env(
 ) -> Result<LabEnv, SpawnRejected> {
     let policies = policies(merged, provenance);
     let mut layers = Layers { values: BTreeMap::new(), provenance };
-    // The Hub says the same, but a lab may have been started without one, and a kernel has not what its lab has.
+    // The Hub sets the same variables. But a lab may have been started without a Hub, and a kernel lacks the variables
+    // of its lab.
     for (name, value) in name_of_lab(inputs).into_iter().filter(|_| inputs.lab.api_url.is_some()) {
         layers.put(EnvName::constant(name), EnvValue::Literal(value), &Source::Service);
     }
@@ -85,7 +86,7 @@ pub(super) fn lab_env(
     Ok(values.into_iter().map(|(name, value)| (name.clone(), stored(&name, value))).collect())
 }
 
-/// The environment as it may be shown: credentials are replaced by [`REDACTED`].
+/// Returns the environment as it may be shown: credentials are replaced by [`REDACTED`].
 pub(super) fn redacted(env: &LabEnv) -> BTreeMap<String, String> {
     env.iter()
         .map(|(name, value)| {
@@ -117,8 +118,8 @@ impl Layers<'_> {
     }
 }
 
-/// The policies' variables, each with the policy that set it. They are removed from the provenance and added again when
-/// they are put above the layers that they replace.
+/// Returns the policies' variables, each with the policy that set it. Removes them from the provenance; they are added
+/// again when they are put above the layers that they replace.
 fn policies(merged: &Merged, provenance: &mut Provenance) -> BTreeMap<EnvName, (EnvValue, Source)> {
     merged
         .env
@@ -131,7 +132,8 @@ fn policies(merged: &Merged, provenance: &mut Provenance) -> BTreeMap<EnvName, (
         .collect()
 }
 
-/// The request's variables. A value with a NUL is refused, because the API server would accept it and the kubelet fail.
+/// Returns the request's variables. Refuses a value with a NUL, which the API server would accept and at which the
+/// kubelet would fail.
 fn request(env: &BTreeMap<EnvName, String>) -> Result<Vec<(EnvName, String)>, SpawnRejected> {
     let nul = |(name, _): (&EnvName, &String)| {
         FieldError::new(format!("env.{name}"), "contains a NUL, which no environment can hold")
@@ -143,14 +145,14 @@ fn request(env: &BTreeMap<EnvName, String>) -> Result<Vec<(EnvName, String)>, Sp
     Ok(env.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// The lab, for what it starts.
+/// Returns the variables that name the lab, for the programs that the lab starts.
 fn name_of_lab(inputs: &SpawnInputs<'_>) -> [(&'static str, String); 2] {
     let LabKey { user, server } = &inputs.request.key;
     [("JUPYTERHUB_USER", user.to_string()), ("JUPYTERHUB_SERVER_NAME", server.to_string())]
 }
 
-/// The variables that the service sets for every lab. Resources have the format of JupyterHub's own spawners: memory in
-/// bytes, and CPUs as a decimal number.
+/// Returns the variables that the service sets for every lab. Resources have the format of JupyterHub's own spawners:
+/// memory in bytes, and CPUs as a decimal number.
 fn service(merged: &Merged, lab: &LabConfig) -> Vec<(&'static str, EnvValue)> {
     let Resources { cpu_limit_millis, cpu_request_millis, memory_limit_bytes, memory_request_bytes, .. } =
         merged.resources;
@@ -158,7 +160,7 @@ fn service(merged: &Merged, lab: &LabConfig) -> Vec<(&'static str, EnvValue)> {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string());
     let (digest, description) =
         merged.image.as_ref().map_or((None, None), |image| (image.digest.clone(), image.description.clone()));
-    // How the lab starts kernels and Dask pools.
+    // The lab uses the token and the URL to start kernels and Dask pools.
     let token_file = lab.section.secrets_path.as_ref().filter(|_| lab.api_url.is_some());
     let literals = [
         ("CPU_GUARANTEE", cpus(cpu_request_millis)),

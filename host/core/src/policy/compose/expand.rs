@@ -20,7 +20,7 @@ const LONGEST: usize = 4096;
 pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, SpawnRejected> {
     let brace = user_text_with(&inputs.request, |text| text.contains(['{', '}']));
     let variable = user_text_with(&inputs.request, |text| {
-        // The other part may be the policy's.
+        // The other part of `$(NAME)` may be the policy's.
         text.contains("$(") || text.ends_with('$') || text.starts_with('(')
     });
     let fields = &inputs.names.fields;
@@ -111,7 +111,7 @@ fn expand_answer(
     Ok(answer)
 }
 
-/// All strings of an answer that are expanded, with their paths.
+/// Returns all strings of an answer that are expanded, with their paths.
 fn places(asked: &mut Customization) -> Vec<(String, &mut String)> {
     let mut places = Vec::new();
     for (at, volume) in asked.volumes.iter_mut().enumerate() {

@@ -6,11 +6,11 @@ use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::config::UnpinnedImages;
 use crate::policy::Image;
 
-/// In an init container's image, stands for the image of the lab, which is only known when all answers are merged.
+/// Placeholder in an init container's image for the image of the lab, which is known only after all answers are merged.
 pub const IMAGE_OF_LAB: &str = "wasmspawner.io/image-of-the-lab";
 
 impl Merged {
-    /// Gives init containers the image of the lab that want it.
+    /// Sets the image of the lab in the init containers that ask for it.
     pub(super) fn use_image_of_lab(&mut self, image: &Image) {
         for init in self.init_containers.iter_mut().filter(|init| init.image == IMAGE_OF_LAB) {
             init.image = image.pinned();
@@ -44,7 +44,7 @@ pub(super) fn image(
     Ok(image)
 }
 
-/// The image of labs for which nobody has chosen one.
+/// Returns the configured image, for labs for which no image was chosen.
 fn configured(inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Result<Image, SpawnRejected> {
     if let Some(reference) = inputs.lab.section.image.clone() {
         provenance.set("image", &Source::Configuration);

@@ -23,7 +23,7 @@ pub struct SpawnInputs<'a> {
     pub names: LabNames,
     /// The answers of the policies, in the order of the chain.
     pub answers: Vec<ChainAnswer>,
-    /// The limits that policies set for the user, beside those of the user's identity provider.
+    /// The limits that policies set for the user, in addition to those of the user's identity provider.
     pub quotas: Vec<(Source, Quota)>,
     /// The site's configuration for every lab.
     pub lab: &'a LabConfig,
@@ -31,19 +31,20 @@ pub struct SpawnInputs<'a> {
     pub site_secrets: SiteSecretData,
     /// True if a lab of this user has become ready before.
     pub provisioned: bool,
-    /// The image that the user chose, and what is known about images.
+    /// The inputs for the lab's image.
     pub images: ImageInputs,
-    /// The port of the lab where it shares its pod with other containers, and no policy decides.
+    /// The port of a lab that shares its pod with other containers, unless a policy decides the port.
     pub port: Option<u16>,
 }
 
-/// The image that the user chose, and what is known about images.
+/// The image that the user chose, the inventory of the registries, and the rule for unpinned images.
 #[derive(Clone, Debug, Default)]
 pub struct ImageInputs {
-    /// The image that the user chose from the menu, and whose menu it is. A policy's answer to `build-pod` overrides it.
+    /// The image that the user chose from the menu, with the source of the menu. A policy's answer to `build-pod`
+    /// overrides it.
     pub chosen: Option<(Source, Image)>,
-    /// What registries have.
+    /// The images that the registries have.
     pub inventory: Arc<Inventory>,
-    /// What happens to a lab whose image has no digest that is known.
+    /// The rule for a lab whose image has no known digest.
     pub unpinned: UnpinnedImages,
 }

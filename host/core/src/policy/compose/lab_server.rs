@@ -1,19 +1,21 @@
-//! Decides how the program in a lab's container is reached: by the policies, or else by the site's configuration.
+//! Decides the port and the probe of the program in a lab's container: from the policies, or else from the site's
+//! configuration.
 
 use super::{LabEnv, LabValue, Provenance, Source};
 use crate::config::lab::{LabSection, ReadinessProbe};
 use crate::policy::{LabProbe, LabServer};
 
-/// How the kubelet checks that a lab answers.
+/// The probe by which the kubelet checks that a lab answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedProbe {
-    /// The complete path of an HTTP GET request. `None`: the port accepts connections.
+    /// The complete path of an HTTP GET request. With `None`, the port only has to accept connections.
     pub path: Option<String>,
-    /// How often, and for how long. Its own path is not used.
+    /// The periods, the time limit and the failure threshold of the probe. The path in it is not used.
     pub timing: ReadinessProbe,
 }
 
-/// The port of the lab: that of the policies, or else the one that the service has found to be free, or else the site's.
+/// Returns the port of the lab: that of the policies, or else the one that the service has found to be free, or else
+/// the site's.
 pub(super) fn port(
     asked: &LabServer,
     free: Option<u16>,
@@ -27,7 +29,8 @@ pub(super) fn port(
     })
 }
 
-/// The probe of the lab: that of the policies, or else the site's. `None` if the lab is ready as soon as it runs.
+/// Returns the probe of the lab: that of the policies, or else the site's. `None` if the lab is ready as soon as it
+/// runs.
 pub(super) fn probe(
     asked: LabServer,
     site: &LabSection,
@@ -54,7 +57,7 @@ fn below(base: &str, path: &str) -> String {
     format!("{}/{}", base.trim_end_matches('/'), path.trim_start_matches('/'))
 }
 
-/// The URL path of the lab, as the Hub passed it in `JUPYTERHUB_SERVICE_PREFIX`.
+/// Returns the URL path of the lab, as the Hub passed it in `JUPYTERHUB_SERVICE_PREFIX`.
 pub(super) fn base_url(env: &LabEnv) -> &str {
     match env.get("JUPYTERHUB_SERVICE_PREFIX") {
         Some(LabValue::Plain(prefix)) if prefix.starts_with('/') => prefix,

@@ -1,4 +1,4 @@
-//! Applies the limits of the operator and of the user to what policies ask for.
+//! Applies the limits of the operator and of the user to the answers of policies.
 
 use super::merge::Merged;
 use super::{Provenance, Source, SpawnInputs, SpawnRejected};
@@ -6,8 +6,8 @@ use crate::config::lab::MaxTimeLimits;
 use crate::policy::{FieldError, TimeLimits};
 use crate::quota::{Quantity, Quota};
 
-/// The smallest value of every limit, of those that the identity provider sets and those of the policies; notes where it
-/// came from.
+/// Returns the smallest value of every limit, among those of the identity provider and those of the policies. Records
+/// the source of each.
 pub(super) fn quota(inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Quota {
     let given = inputs.request.identity.quota.map(|quota| (Source::IdentityProvider, quota.limits()));
     given.iter().chain(&inputs.quotas).fold(Quota::default(), |so_far, (source, other)| {
@@ -30,7 +30,8 @@ pub(super) fn quota(inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Qu
     })
 }
 
-/// Refuses a lab that alone exceeds the user's quota, because its pod would never be created. The error says what fits.
+/// Refuses a lab that alone exceeds the user's quota, because its pod would never be created. The error contains the
+/// largest size that fits.
 pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRejected> {
     let asked = &merged.resources;
     let mut errors = Vec::new();
@@ -54,7 +55,7 @@ pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRej
     if errors.is_empty() { Ok(()) } else { Err(SpawnRejected::request(errors)) }
 }
 
-/// The time limits that a policy asked for, reduced to the operator's maximum.
+/// Returns the time limits that a policy asked for, reduced to the operator's maximum.
 pub(super) fn time_limits(asked: TimeLimits, most: MaxTimeLimits, provenance: &mut Provenance) -> TimeLimits {
     let mut within = |field: &str, seconds: Option<u32>, most: u32| {
         if let Some(seconds) = seconds.filter(|seconds| *seconds > most) {

@@ -112,7 +112,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     })
 }
 
-/// Labs never run as root, and Kubernetes accepts no UID or GID above 2^31-1.
+/// Checks the UID and the GIDs. Labs never run as root, and Kubernetes accepts no UID or GID above 2^31-1.
 fn check_identity(identity: &Identity) -> Result<(), SpawnRejected> {
     if identity.uid == 0 {
         let message = "the user has the uid 0; labs do not run as root: give the user another uid";
@@ -237,7 +237,7 @@ fn or_site<T>(asked: Option<T>, site: Option<T>, field: &str, provenance: &mut P
     asked.or(site)
 }
 
-/// Renders the site's labels. They are templates, so only here is it known whether their values are valid labels.
+/// Renders the site's labels. Because they are templates, only their rendered values can be checked as labels.
 fn site_labels(
     inputs: &SpawnInputs<'_>,
 ) -> Result<std::collections::BTreeMap<String, String>, SpawnRejected> {

@@ -1,12 +1,13 @@
 use crate::images::{ImageReference, Inventory};
 use crate::policy::Image;
 
-/// Whether a lab's image is pinned: whether moving its tag would change what a new pod of the lab runs.
+/// The result of pinning a lab's image. Moving the tag of a pinned image does not change the image of a new pod of the
+/// lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Pinned {
-    /// It has had a digest already.
+    /// The image already had a digest.
     Already,
-    /// The digest is that of the inventory.
+    /// The digest comes from the inventory.
     ByInventory,
     /// The digest is not known, for this reason.
     Unknown(String),

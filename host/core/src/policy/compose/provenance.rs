@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::policy::Grant;
 
-/// Where the value of a field came from.
+/// The source of a field's value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -14,7 +14,7 @@ pub enum Source {
     Request,
     /// The service itself.
     Service,
-    /// The identity provider, which says what a user may have.
+    /// The identity provider, which decides the limits of a user.
     IdentityProvider,
     /// A policy, with its name.
     Policy(String),
@@ -68,7 +68,7 @@ pub struct GrantUse {
     pub grant: Grant,
 }
 
-/// Records who decided what about a lab. It is shown by `render --explain`, in the history and in the log.
+/// The record of who decided each setting of a lab. `render --explain`, the history and the log show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The source of each field, by its path: `image`, `env.SIZE`, `volumes.home`, `resources.cpu_limit_millis`.
@@ -79,18 +79,18 @@ pub struct Provenance {
     pub grants: Vec<GrantUse>,
     /// Values that were changed to fit the operator's limits.
     pub notes: Vec<String>,
-    /// The component of each policy that has answered to `build-pod` or `lab-server`, by the policy's name. It is another one than
-    /// that in use where the last good version has answered.
+    /// The component of each policy that answered `build-pod` or `lab-server`, by the policy's name. If the last good
+    /// version answered, its component differs from the one in use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub components: BTreeMap<String, Digest>,
 }
 
-/// The fields of a lab, by who decided them, as [`Source`] is written. What a policy could only say because of a grant, in its
-/// own answer, is there once more by the policy and its grant.
+/// The fields of a lab, by the source that decided them, as [`Source`] is displayed. A field that a policy could set
+/// only with a grant also appears, with its path in the policy's own answer, under the policy and its grant.
 pub type FieldsBySource = BTreeMap<String, Vec<String>>;
 
 impl Provenance {
-    /// The fields, by who decided them.
+    /// Groups the fields by the source that decided them.
     pub fn by_source(&self) -> FieldsBySource {
         let mut fields = FieldsBySource::new();
         for (field, source) in &self.sources {

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::{Author, FieldError};
 
-/// Who can correct a rejected spawn.
+/// The party that can correct a rejected spawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectionBlame {
@@ -14,11 +14,11 @@ pub enum RejectionBlame {
     Operator,
 }
 
-/// A spawn that is refused, and why.
+/// A refused spawn, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SpawnRejected {
-    /// Who can correct it.
+    /// The party that can correct the spawn.
     pub blame: RejectionBlame,
     /// One sentence with the policy's name and the first error.
     pub message: String,
@@ -29,7 +29,7 @@ pub struct SpawnRejected {
 }
 
 impl SpawnRejected {
-    /// The answer of `author` cannot be used. `details` must not be empty.
+    /// Rejects a spawn because the answer of `author` cannot be used. `details` must not be empty.
     pub(super) fn by(author: &Author, details: Vec<FieldError>) -> Self {
         let first = first(&details);
         let (blame, message) = match author {
@@ -44,12 +44,12 @@ impl SpawnRejected {
         Self { blame, message, details }
     }
 
-    /// The request cannot be fulfilled as it is.
+    /// Rejects a spawn because the request cannot be fulfilled as it is.
     pub(super) fn request(details: Vec<FieldError>) -> Self {
         Self { blame: RejectionBlame::Request, message: first(&details), details }
     }
 
-    /// The configuration does not allow this lab.
+    /// Rejects a spawn because the configuration does not allow this lab.
     pub(super) fn operator(field: impl Into<String>, message: impl Into<String>) -> Self {
         let details = vec![FieldError::new(field, message)];
         Self { blame: RejectionBlame::Operator, message: first(&details), details }

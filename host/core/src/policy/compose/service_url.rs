@@ -1,9 +1,9 @@
 //! The address at which a single-user server listens.
 
-/// The variable from which a single-user server takes it.
+/// The variable from which a single-user server takes its address.
 pub(super) const SERVICE_URL: &str = "JUPYTERHUB_SERVICE_URL";
 
-/// The same URL with another port. `None` if the text is not a URL.
+/// Replaces the port of a URL. Returns `None` if the text is not a URL.
 pub(super) fn with_port(url: &str, port: u16) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

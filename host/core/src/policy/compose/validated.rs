@@ -14,12 +14,13 @@ use crate::policy::{
 use crate::quota::Quota;
 use crate::secret::{SecretBytes, SecretString};
 
-/// Where a lab finds its certificate, in the files `tls.crt`, `tls.key` and, if its authority is known, `ca.crt`.
+/// The directory in which a lab finds its certificate: the files `tls.crt`, `tls.key` and, if its authority is known,
+/// `ca.crt`.
 pub const CERTIFICATE_PATH: &str = "/etc/wasmspawner/tls";
 
-/// The keys of a Secret of the type `kubernetes.io/tls`.
+/// The key of the certificate in a Secret of the type `kubernetes.io/tls`.
 pub(crate) const TLS_CERTIFICATE: &str = "tls.crt";
-/// See [`TLS_CERTIFICATE`].
+/// The key of the private key in the same Secret as [`TLS_CERTIFICATE`].
 pub(crate) const TLS_KEY: &str = "tls.key";
 
 /// A completely decided and checked spawn. [`crate::manifest::build`] converts it to objects and cannot fail. Only
@@ -45,9 +46,10 @@ pub struct ValidatedSpawn {
     pub env: LabEnv,
     /// The port on which the lab's program listens.
     pub port: u16,
-    /// True if the lab answers over TLS, with the certificate that is mounted into it; see [`ValidatedSpawn::serve_tls`].
+    /// True if the lab answers over TLS, with the certificate that is mounted into it; see
+    /// [`ValidatedSpawn::serve_tls`].
     pub serves_tls: bool,
-    /// How the kubelet checks that the lab answers; absent if it is ready as soon as it runs.
+    /// The probe by which the kubelet checks that the lab answers; absent if the lab is ready as soon as it runs.
     pub probe: Option<CheckedProbe>,
     /// Labels of every object, from the site.
     pub site_labels: BTreeMap<String, String>,
@@ -65,9 +67,9 @@ pub struct ValidatedSpawn {
     pub node_selector: BTreeMap<String, String>,
     /// Preference among suitable nodes.
     pub affinity: AffinityPreset,
-    /// Volumes of the pod beside the service's own.
+    /// Volumes of the pod, in addition to the service's own.
     pub volumes: Vec<Volume>,
-    /// Mounts of the lab's container beside the service's own. Every volume exists.
+    /// Mounts of the lab's container, in addition to the service's own. Every volume exists.
     pub mounts: Vec<Mount>,
     /// The init containers that run at this start.
     pub init_containers: Vec<InitContainer>,
@@ -91,18 +93,18 @@ pub struct ValidatedSpawn {
     pub pull_secret: Option<SecretBytes>,
     /// The site's configuration for every lab.
     pub config: LabSection,
-    /// Whether the lab has a namespace of its own.
+    /// The rule for namespaces, which decides whether the lab has one of its own.
     pub namespaces: NamespaceReclaim,
     /// The installation of the service that creates the lab.
     pub instance: LabelValue,
-    /// Who decided what.
+    /// The record of who decided each setting.
     pub provenance: Provenance,
     /// The granted patches of the pod, in order.
     pub(crate) pod_patches: Vec<Pod>,
 }
 
 impl ValidatedSpawn {
-    /// Makes the lab answer over TLS. The variables are those from which JupyterHub's single-user server learns of a
+    /// Makes the lab answer over TLS. Sets the variables from which JupyterHub's single-user server learns of its
     /// certificate (`singleuser/extension.py`, JupyterHub 6.1).
     pub fn serve_tls(&mut self) {
         self.serves_tls = true;

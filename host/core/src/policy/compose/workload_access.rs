@@ -1,4 +1,4 @@
-//! Checks what a policy lets a lab see of its workload.
+//! Checks the parts of its workload that a policy lets a lab see.
 
 use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, Volume};
 
@@ -9,8 +9,8 @@ use crate::policy::workload_access::kinds;
 use crate::policy::{Author, FieldError, WorkloadAccess};
 use crate::workload::LabMark;
 
-/// Checks that the workload has what the policy of this name lets the lab see, and that its operator has granted the
-/// Secrets and the paths of the node among it.
+/// Checks that the workload has the parts that the policy of this name lets the lab see, and that the operator has
+/// granted the policy the Secrets and the paths of the node among them.
 pub fn check_access(
     access: &WorkloadAccess,
     template: &PodTemplateSpec,
@@ -72,21 +72,21 @@ pub fn check_access(
     if errors.is_empty() { Ok(()) } else { Err(SpawnRejected::by(&author, errors)) }
 }
 
-/// The volume of a workload with this name.
+/// Finds the volume of a workload with this name.
 fn volume<'a>(template: &'a PodTemplateSpec, name: &str) -> Option<&'a Volume> {
     let volumes = template.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
     volumes.into_iter().find(|volume| volume.name == name && !LabMark::is_of_a_lab(name))
 }
 
-/// The container of a workload with this name.
+/// Finds the container of a workload with this name.
 fn container<'a>(template: &'a PodTemplateSpec, name: &str) -> Option<&'a Container> {
     let containers = template.spec.iter().flat_map(|spec| &spec.containers);
     containers.into_iter().find(|container| container.name == name && !LabMark::is_of_a_lab(name))
 }
 
-/// The kinds of volumes of a workload that a lab may have. Any other may give it an identity of the workload
-/// (`serviceAccountToken`, `podCertificate`, many drivers of `csi`) or something that only the workload should reach, also
-/// one that Kubernetes gets later.
+/// The kinds of volumes of a workload that a lab may mount. Any other kind, including kinds that Kubernetes adds later,
+/// may give the lab an identity of the workload (`serviceAccountToken`, `podCertificate`, many drivers of `csi`) or
+/// something that only the workload should reach.
 const KINDS: [&str; 9] = [
     "configMap",
     "downwardAPI",
@@ -99,10 +99,10 @@ const KINDS: [&str; 9] = [
     "secret",
 ];
 
-/// The same for the sources of a projected volume.
+/// The kinds of sources of a projected volume that a lab may mount, for the same reasons.
 const PROJECTED: [&str; 3] = ["configMap", "downwardAPI", "secret"];
 
-/// The kind of the volume, or of one of its sources, if no lab may have it.
+/// Returns the kind of the volume, or of one of its sources, if no lab may mount it.
 fn kind_for_none(volume: &Volume) -> Option<String> {
     let projected = volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten());
     let sources = projected.map(|source| (kinds(source), &PROJECTED[..]));

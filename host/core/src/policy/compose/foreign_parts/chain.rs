@@ -1,4 +1,4 @@
-//! The answers of a chain, and what each of them mounts and patches.
+//! The answers of a chain, with the volumes that they mount and the parts that they patch.
 
 use k8s_openapi::DeepMerge as _;
 use k8s_openapi::api::core::v1::{Container, PodSpec, Volume as PodVolume};
@@ -7,19 +7,19 @@ use super::storage::{Storage, VolumeStorage};
 use crate::grants::Grant;
 use crate::policy::{Author, ChainAnswer, Mount, SecurityProfile, VolumeSource, grants, pod_patch};
 
-/// All answers, and the volumes that the pod has because of them.
+/// All answers, and the resulting volumes of the pod.
 pub(super) struct Chain<'a> {
     pub(super) parts: Vec<Part<'a>>,
     volumes: Vec<PodVolume>,
 }
 
-/// An answer, and the spec that its patch sets, which is parsed once.
+/// An answer, and the pod spec of its patch, which is parsed once.
 pub(super) struct Part<'a> {
     pub(super) answer: &'a ChainAnswer,
     pub(super) patch: PodSpec,
 }
 
-/// A volume that an answer mounts, and the field that does.
+/// A volume that an answer mounts, and the field that mounts it.
 pub(super) struct Mounted<'a> {
     pub(super) field: String,
     pub(super) volume: &'a str,
@@ -41,25 +41,26 @@ impl<'a> Chain<'a> {
         Self { parts, volumes }
     }
 
-    /// The source of a volume, and the answer that gives it: the last one that has the volume.
+    /// Returns the source of a volume, and the answer that sets it: the last one that has the volume.
     pub(super) fn source_of(&self, volume: &str) -> Option<(&Part<'a>, &'a VolumeSource)> {
         source_of(volume, &self.parts)
     }
 
-    /// The storage of the volume with this name.
+    /// Returns the storage of the volume with this name.
     pub(super) fn storage_of(&self, volume: &str) -> Vec<VolumeStorage> {
         let found = self.volumes.iter().find(|found| found.name == volume);
         found.map(Storage::of).unwrap_or_default()
     }
 
-    /// The answers that decide what the volume with this name is: the one that gives its source, and those that patch it.
+    /// Returns the answers that define the volume with this name: the one that sets its source, and those that patch
+    /// it.
     pub(super) fn deciders_of(&self, volume: &str) -> Vec<&Part<'a>> {
         let source = self.source_of(volume).map(|(part, _)| part);
         let patching = self.parts.iter().filter(|part| part.patches_volume(volume));
         source.into_iter().chain(patching).collect()
     }
 
-    /// The author and the profile of an init container that a patch changes: of the last answer that has it.
+    /// Returns the author and the profile of an init container that a patch changes, from the last answer that has it.
     pub(super) fn owner_of(&self, container: &Container) -> Option<(&'a Author, SecurityProfile)> {
         self.parts.iter().rev().find_map(|part| {
             let mut inits = part.answer.customization.init_containers.iter();
@@ -67,13 +68,13 @@ impl<'a> Chain<'a> {
         })
     }
 
-    /// What all answers mount in containers that need a grant.
+    /// Returns the volumes that all answers mount in containers that need a grant.
     pub(super) fn privileged_mounts(&self) -> Vec<PrivilegedMount<'_>> {
         self.parts.iter().flat_map(|part| part.privileged_mounts(self)).collect()
     }
 }
 
-/// The volumes of the pod: those of the answers, of which the last one with a name wins, with all patches.
+/// Returns the volumes of the pod with all patches. If several answers have a volume of one name, the last one wins.
 fn volumes(parts: &[Part<'_>]) -> Vec<PodVolume> {
     let mut merged: Vec<PodVolume> = Vec::new();
     for asked in parts.iter().flat_map(|part| &part.answer.customization.volumes) {
@@ -95,7 +96,7 @@ fn source_of<'b, 'a>(volume: &str, parts: &'b [Part<'a>]) -> Option<(&'b Part<'a
 }
 
 impl<'a> Part<'a> {
-    /// An invalid patch was refused before.
+    /// Parses the patch of an answer. An invalid patch was refused before.
     fn of(answer: &'a ChainAnswer) -> Self {
         let patch = answer.customization.pod_patch.as_deref().and_then(|patch| pod_patch::parse(patch).ok());
         Self { answer, patch: patch.and_then(|pod| pod.spec).unwrap_or_default() }
@@ -105,7 +106,7 @@ impl<'a> Part<'a> {
         std::ptr::eq(self.answer, other.answer)
     }
 
-    /// The volumes that the answer mounts.
+    /// Returns the volumes that the answer mounts.
     pub(super) fn mounted_volumes(&self) -> Vec<Mounted<'_>> {
         let asked = &self.answer.customization;
         let mount = |field: String, mount: &'a Mount| Mounted {
@@ -136,7 +137,7 @@ impl<'a> Part<'a> {
         self.patch.containers.iter().chain(self.patch.init_containers.iter().flatten())
     }
 
-    /// The names of the volumes that the answer patches.
+    /// Returns the names of the volumes that the answer patches.
     pub(super) fn patched_volumes(&self) -> impl Iterator<Item = &str> {
         self.patch.volumes.iter().flatten().map(|volume| volume.name.as_str())
     }

@@ -1,30 +1,31 @@
-//! Finds who decides what is in the volumes of containers that need a grant. Such a container may run what it finds there.
+//! Finds the answers that decide the content of volumes in containers that need a grant. Such a container may run the
+//! files that it finds there.
 //!
-//! Volumes are compared by their storage. A second volume with the same claim, or with a parent of an NFS directory, is as
-//! good as the first.
+//! Volumes are compared by their storage. A second volume with the same claim, or with a parent of an NFS directory, is
+//! as good as the first.
 
 use super::chain::{Chain, Part, PrivilegedMount};
 use super::storage::Storage;
 use crate::grants::{Grants, Need};
 use crate::policy::{ClaimSource, FieldError, VolumeSource};
 
-/// A setting that decides what is in a volume.
+/// A setting that decides the content of a volume.
 struct Decision<'a> {
     field: String,
     what: Decided<'a>,
 }
 
-/// The part of a volume that is decided.
+/// The part of a volume that a setting decides.
 enum Decided<'a> {
-    /// What the volume with this name is.
+    /// The definition of the volume with this name.
     Volume(&'a str),
-    /// How the claim is made, and so which storage it gets.
+    /// The creation of the claim, and so the choice of its storage.
     NewClaim(Storage),
-    /// What is written to the storage, through the volume with this name.
+    /// The files in the storage, written through the volume with this name.
     Files { volume: &'a str, storage: Storage, by: Writer },
 }
 
-/// Who mounts the volume to write.
+/// The answer that mounts the volume to write.
 #[derive(Clone, Copy)]
 enum Writer {
     /// The answer itself.
@@ -33,8 +34,8 @@ enum Writer {
     Another,
 }
 
-/// The errors of an answer that decides what is in the volumes of the privileged containers of others, without their
-/// grants.
+/// Returns the errors of an answer that decides the content of volumes in the privileged containers of other authors
+/// without having their grants.
 pub(super) fn errors(own: &Part<'_>, chain: &Chain<'_>) -> Vec<FieldError> {
     let author = &own.answer.author;
     let mut foreign = chain.privileged_mounts();
@@ -50,13 +51,13 @@ pub(super) fn errors(own: &Part<'_>, chain: &Chain<'_>) -> Vec<FieldError> {
     decisions(own, chain).into_iter().filter_map(error).collect()
 }
 
-/// The grant that a policy needs to decide what the container finds in its mount.
+/// Returns the grant that a policy needs to decide the content of a container's mount.
 fn need(mount: &PrivilegedMount<'_>) -> Need {
     Need { field: String::new(), grant: mount.grant, wanted: None }
 }
 
-/// Everything that an answer decides about volumes: those whose source it gives, those whose claim it creates, and those to
-/// which it, or somebody because of it, writes.
+/// Returns everything that an answer decides about volumes: the sources that it sets, the claims that it creates, and
+/// the volumes to which it writes or causes another answer to write.
 fn decisions<'b>(own: &'b Part<'_>, chain: &'b Chain<'_>) -> Vec<Decision<'b>> {
     let mut decisions = Vec::new();
     for (at, volume) in own.answer.customization.volumes.iter().enumerate() {
@@ -78,7 +79,8 @@ fn decisions<'b>(own: &'b Part<'_>, chain: &'b Chain<'_>) -> Vec<Decision<'b>> {
     decisions
 }
 
-/// What an answer decides that says what a volume is: the volume itself, and where others write who mount it.
+/// Returns the decisions of an answer that defines a volume: the volume itself, and the files that other answers write
+/// to it.
 fn of_volume<'b>(field: &str, volume: &'b str, own: &Part<'_>, chain: &Chain<'_>) -> Vec<Decision<'b>> {
     let mut decisions = vec![Decision { field: field.to_owned(), what: Decided::Volume(volume) }];
     let others = chain.parts.iter().filter(|part| !part.is(own));
@@ -90,7 +92,7 @@ fn of_volume<'b>(field: &str, volume: &'b str, own: &Part<'_>, chain: &Chain<'_>
     decisions
 }
 
-/// What is written through a volume, unless it is read only.
+/// Returns the decisions about the files that are written through a volume. There are none if it is read only.
 fn files<'b>(field: &str, volume: &'b str, by: Writer, chain: &Chain<'_>) -> Vec<Decision<'b>> {
     let written = chain.storage_of(volume).into_iter().filter(|of| !of.read_only);
     written
@@ -102,7 +104,7 @@ fn files<'b>(field: &str, volume: &'b str, by: Writer, chain: &Chain<'_>) -> Vec
 }
 
 impl Decided<'_> {
-    /// How the decision reaches what the container finds in its mount, and what to do instead.
+    /// Describes how the decision reaches the content of the container's mount, and what to do instead.
     fn reaches(&self, mount: &PrivilegedMount<'_>, chain: &Chain<'_>) -> Option<String> {
         let PrivilegedMount { author, container, volume: mounted, .. } = mount;
         let mut mounted_storage = chain.storage_of(mounted).into_iter().map(|of| of.storage);

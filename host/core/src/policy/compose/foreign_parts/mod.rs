@@ -1,9 +1,9 @@
-//! Checks that a policy uses what other policies of the chain have asked for only as far as its own grants go.
+//! Checks that a policy uses parts of other policies in the chain only within the limits of its own grants.
 //!
 //! Every part of the pod has an author. A part that refers to another (a container to a volume, a patch to a container)
-//! has privileges, or gives some; whoever writes the one needs the grants of the other. Without this check, a policy
-//! without grants could mount the directory of the node that another policy was granted, change what a privileged
-//! container of another policy runs, or replace the volume from which it runs it.
+//! gets privileges from it, or gives it some. The author of the one therefore needs the grants of the other. Without
+//! this check, a policy without grants could mount the directory of the node that another policy was granted, change
+//! the command of another policy's privileged container, or replace the volume from which that container runs it.
 
 mod chain;
 mod content;
@@ -34,7 +34,7 @@ pub(super) fn check(answers: &[ChainAnswer]) -> Result<(), SpawnRejected> {
     Ok(())
 }
 
-/// The grants that an answer needs because it mounts volumes of other policies, or patches their containers.
+/// Returns the grants that an answer needs because it mounts volumes of other policies, or patches their containers.
 fn needs(part: &Part<'_>, chain: &Chain<'_>) -> Vec<Need> {
     let own = &part.answer.author;
     let mut needs = Vec::new();
@@ -52,8 +52,8 @@ fn needs(part: &Part<'_>, chain: &Chain<'_>) -> Vec<Need> {
     needs
 }
 
-/// The grants that the source of a volume needs, each with the policy that gave the volume this source. Patches are
-/// merged into the source that the volume has, so what they set comes on top of it.
+/// Returns the grants that the source of a volume needs, each with the policy that gave the volume this source. Patches
+/// are merged into the source of the volume, so their settings are added to it.
 fn sources_of<'a>(volume: &str, chain: &Chain<'a>) -> Vec<(&'a Author, Grant, String)> {
     let asked = chain.source_of(volume).and_then(|(part, source)| {
         grants::of_source(source).map(|(_, grant, wanted)| (&part.answer.author, grant, wanted))

@@ -1,5 +1,5 @@
-//! The storage behind the volumes of a pod. Volumes with different names may have the same storage, or one may have a part of
-//! the other's.
+//! The storage behind the volumes of a pod. Volumes with different names may have the same storage, or the storage of
+//! one may be a part of the other's.
 
 use std::fmt;
 
@@ -26,12 +26,12 @@ pub(super) struct VolumeStorage {
     pub(super) read_only: bool,
 }
 
-/// The steps of an absolute path, without those that lead nowhere.
+/// The steps of an absolute path, without empty steps and `.`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Directory(Vec<String>);
 
 impl Storage {
-    /// The storage of a volume as it is in the pod. Kubernetes refuses a pod with a volume that has two sources.
+    /// Returns the storage of a volume of the pod. Kubernetes refuses a pod with a volume that has two sources.
     pub(super) fn of(volume: &Volume) -> Vec<VolumeStorage> {
         let of = |storage: Self, read_only: Option<bool>| VolumeStorage {
             storage,
@@ -48,12 +48,12 @@ impl Storage {
         claim.chain(nfs).chain(node).chain(scratch).collect()
     }
 
-    /// The storage that is in both. Of two directories it is the inner one.
+    /// Returns the storage that both have in common: of two directories, the inner one.
     pub(super) fn shared_with<'a>(&'a self, other: &'a Self) -> Option<&'a Self> {
         if self.contains(other) { Some(other) } else { other.contains(self).then_some(self) }
     }
 
-    /// True if who writes anywhere in `self` can write to all of `other`.
+    /// True if a container that can write anywhere in `self` can write to all of `other`.
     pub(super) fn contains(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Nfs { server, directory }, Self::Nfs { server: of_other, directory: inner }) => {
@@ -65,7 +65,8 @@ impl Storage {
     }
 }
 
-/// One spelling for all of a server's name. Whether two names or addresses lead to one server is not known.
+/// Returns one spelling for all spellings of a server's name. It does not detect that different names or addresses
+/// belong to one server.
 fn server(host: &str) -> String {
     match path::address(host) {
         Some(address) => address.to_canonical().to_string(),
@@ -74,7 +75,7 @@ fn server(host: &str) -> String {
 }
 
 impl Directory {
-    /// The path has no `..`, which was checked before.
+    /// Splits the path, which was checked before to have no `..`.
     fn of(path: &str) -> Self {
         let steps = path.split('/').filter(|step| !matches!(*step, "" | "."));
         Self(steps.map(str::to_owned).collect())
