@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String")]
 pub struct Digest([u8; 32]);
 
-/// Text that is not a digest.
+/// The error for text that is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a digest; it must be `sha256:` and 64 hexadecimal digits in lower case")]
 pub struct DigestError(String);
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Computes the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The digits alone.
+    /// Returns the hexadecimal digits without the prefix `sha256:`.
     pub fn hex(&self) -> String {
         use fmt::Write as _;
         self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
