@@ -117,7 +117,7 @@ pub fn kept_claims<'a>(
         .collect()
 }
 
-/// The targets that no claim has and that nobody removes.
+/// Returns the targets that have no claim and that nothing removes.
 pub fn kept_targets(environments: Overview) -> Vec<KeptObject> {
     let kept = environments.targets.into_iter().filter_map(|target| {
         let reason = match target.phase? {
