@@ -46,7 +46,7 @@ impl From<ScopeSet> for Rights {
 }
 
 impl Rights {
-    /// True when the credential may act on labs of other users.
+    /// Returns true when the credential may act on labs of other users.
     pub fn is_administrative(&self) -> bool {
         ADMINS.iter().any(|scope| self.scopes.contains(scope))
     }

@@ -140,7 +140,7 @@ impl Merged<'_> {
         }
     }
 
-    /// True if one link extends the other, directly or not.
+    /// Returns true if one link extends the other, directly or not.
     fn extends(&self, at: usize, other: usize) -> bool {
         let direct = self.links[at].spec.extends.iter();
         direct

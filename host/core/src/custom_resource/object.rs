@@ -35,7 +35,7 @@ impl<Spec, Status> Object<Spec, Status> {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// True while the object is being deleted.
+    /// Returns true while the object is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
@@ -67,12 +67,12 @@ impl<Spec, Status> Object<Spec, Status> {
         }
     }
 
-    /// True if the object has this label.
+    /// Returns true if the object has this label.
     pub fn has_label(&self, name: &str) -> bool {
         self.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(name))
     }
 
-    /// True if the object has this finalizer.
+    /// Returns true if the object has this finalizer.
     pub fn has_finalizer(&self, name: &str) -> bool {
         self.metadata.finalizers.as_ref().is_some_and(|all| all.iter().any(|finalizer| finalizer == name))
     }

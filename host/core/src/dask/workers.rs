@@ -41,7 +41,7 @@ pub struct WorkerPlan {
 }
 
 impl WorkerPlan {
-    /// True if there is nothing to do now.
+    /// Returns true if there is nothing to do now.
     pub fn is_empty(&self) -> bool {
         self.create == 0 && self.delete.is_empty()
     }

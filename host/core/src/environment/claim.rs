@@ -66,12 +66,12 @@ impl Kind for Claim {
 }
 
 impl Claim {
-    /// True if the claim was bound once.
+    /// Returns true if the claim was bound once.
     pub fn was_bound(&self) -> bool {
         self.annotation(BIND_COMPLETE).is_some()
     }
 
-    /// True if the claim has a target.
+    /// Returns true if the claim has a target.
     pub fn is_bound(&self) -> bool {
         self.status.phase == Some(ClaimPhase::Bound)
     }

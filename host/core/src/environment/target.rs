@@ -159,7 +159,7 @@ impl Target {
         super::reconcile::problem(&self.status.conditions)
     }
 
-    /// True if the claim of the target was deleted, and the target is kept for its owner.
+    /// Returns true if the claim of the target was deleted, and the target is kept for its owner.
     pub fn is_released(&self) -> bool {
         self.has_label(RELEASED)
     }

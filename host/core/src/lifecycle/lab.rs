@@ -228,7 +228,7 @@ impl Lab {
         }
     }
 
-    /// True when the time limit has passed and the cluster has to be read before the operation fails.
+    /// Returns true when the time limit has passed and the cluster has to be read before the operation fails.
     pub(super) fn is_overdue(&self) -> bool {
         match &self.phase {
             Phase::Starting(starting) => starting.overdue,
@@ -237,7 +237,7 @@ impl Lab {
         }
     }
 
-    /// True when no operation is under way and nothing is left in the cluster.
+    /// Returns true when no operation is under way and nothing is left in the cluster.
     pub fn is_settled(&self) -> bool {
         matches!(self.phase, Phase::Absent | Phase::Failed(_)) && self.observed.is_nothing()
     }

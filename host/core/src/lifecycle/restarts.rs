@@ -63,7 +63,7 @@ impl Restarts {
         new
     }
 
-    /// True if more restarts happened within the window than are tolerated.
+    /// Returns true if more restarts happened within the window than are tolerated.
     pub(super) fn are_too_many(&mut self, policy: RestartPolicy, now: Timestamp) -> bool {
         while self.recent.front().is_some_and(|at| now.duration_since(*at) > policy.window) {
             self.recent.pop_front();

@@ -100,7 +100,7 @@ impl ProgressLog {
         self.progress
     }
 
-    /// True once the final entry is logged.
+    /// Returns true once the final entry is logged.
     pub fn is_finished(&self) -> bool {
         self.finished
     }

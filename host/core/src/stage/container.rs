@@ -133,7 +133,7 @@ impl Container {
         self.state == State::Running
     }
 
-    /// True once the container has run, even if it has ended since.
+    /// Returns true once the container has run, even if it has ended since.
     pub(super) fn has_run(&self) -> bool {
         self.is_running() || self.last_end().is_some() || self.restarts > 0
     }

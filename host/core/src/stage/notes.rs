@@ -46,7 +46,7 @@ impl Notes {
         false
     }
 
-    /// True if there is a finding about this container already.
+    /// Returns true if there is a finding about this container already.
     pub(super) fn has_fault_of(&self, container: &str) -> bool {
         let source = format!("container/{container}");
         self.found.iter().any(|(_, finding)| finding.source == source && finding.severity > Severity::Info)

@@ -149,7 +149,7 @@ fn conditions(status: &PodStatus) -> Box<[PodCondition]> {
 }
 
 impl ObservedPod {
-    /// True if the pod is being deleted.
+    /// Returns true if the pod is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.deletion.is_some()
     }
@@ -170,7 +170,7 @@ impl ObservedPod {
         self.created
     }
 
-    /// True if the pod is being deleted, or was ended for a reason outside its containers.
+    /// Returns true if the pod is being deleted, or was ended for a reason outside its containers.
     pub(super) fn was_taken_down(&self) -> bool {
         self.is_deleting() || (self.phase == "Failed" && self.reason.is_some())
     }

@@ -54,7 +54,7 @@ impl<'a> Pulls<'a> {
         self.begun > self.succeeded.saturating_add(self.failed)
     }
 
-    /// True if downloads failed and none succeeded. Events show this before the container's state does.
+    /// Returns true if downloads failed and none succeeded. Events show this before the container's state does.
     pub(super) fn has_only_failed(&self) -> bool {
         self.failed > 0 && self.last_success.is_none() && !self.is_open()
     }

@@ -143,7 +143,7 @@ fn run_fault(pod: &ObservedPod, container: &Container, policy: &StagePolicy) -> 
     }
 }
 
-/// True if a container failed and is not restarted.
+/// Returns true if a container failed and is not restarted.
 fn ended_for_good(pod: &ObservedPod, container: &Container) -> bool {
     let stays_down = pod.restarts_never || pod.phase == "Failed";
     stays_down && container.ended().is_some_and(|end| end.exit_code != 0)

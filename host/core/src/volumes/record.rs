@@ -86,7 +86,7 @@ impl VolumeRecord {
         self
     }
 
-    /// True if the server has used the claim.
+    /// Returns true if the server has used the claim.
     pub fn uses(&self, claim: &ClaimUse) -> bool {
         self.claims.iter().any(|ours| ours.namespace == claim.namespace && ours.name == claim.name)
     }

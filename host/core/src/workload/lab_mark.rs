@@ -53,12 +53,12 @@ impl LabMark {
         format!("{}-{}", self.container(), hash.get(..DIGITS).unwrap_or_default())
     }
 
-    /// True for the name of one of the lab's containers or volumes.
+    /// Returns true for the name of one of the lab's containers or volumes.
     pub fn owns(&self, name: &str) -> bool {
         Self::of_name(name).is_some_and(|mark| mark == *self)
     }
 
-    /// True for the name of a container or volume of any lab.
+    /// Returns true for the name of a container or volume of any lab.
     pub fn is_of_a_lab(name: &str) -> bool {
         Self::of_name(name).is_some()
     }

@@ -97,12 +97,12 @@ impl LabPod {
         }
     }
 
-    /// True if an object with this uid controls the pod.
+    /// Returns true if an object with this uid controls the pod.
     pub fn is_controlled_by(&self, uid: &str) -> bool {
         self.controller.as_ref().is_some_and(|(_, owner)| owner == uid)
     }
 
-    /// True while the pod may run the lab of this operation.
+    /// Returns true while the pod may run the lab of this operation.
     fn lives(&self, operation: JobId) -> bool {
         self.pod.operation == Some(operation)
             && !matches!(

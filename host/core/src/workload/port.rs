@@ -17,7 +17,7 @@ pub fn free_port(template: &PodTemplateSpec, range: &PortRange, mark: &LabMark) 
     ports.map(|step| range.first() + step).find(|port| !declares_port(template, *port, mark))
 }
 
-/// True if a container that is not the lab's declares the port.
+/// Returns true if a container that is not the lab's declares the port.
 pub fn declares_port(template: &PodTemplateSpec, port: u16, mark: &LabMark) -> bool {
     let Some(spec) = &template.spec else { return false };
     let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());

@@ -56,7 +56,7 @@ impl World {
         target.spec.reclaim_policy.or_else(class).unwrap_or(ReclaimPolicy::Retain)
     }
 
-    /// True if the target is not kept when its claim is deleted.
+    /// Returns true if the target is not kept when its claim is deleted.
     fn is_deleted_with_claim(&self, target: &Target) -> bool {
         is_unused(target) || target.is_ours() && self.reclaim_policy(target) == ReclaimPolicy::Delete
     }
