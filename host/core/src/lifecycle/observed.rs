@@ -50,11 +50,11 @@ pub struct Observed {
     /// All other objects: the lab's namespace or, when namespaces are retained, the lab's objects in it; and the
     /// objects that an earlier lab left at another place.
     pub rest: Presence,
-    /// What the lab has started: its kernels and pools. They are deleted before the lab.
+    /// The children of the lab: its kernels and pools. They are deleted before the lab.
     pub children: Presence,
     /// The number of workers of a Dask pool.
     pub workers: usize,
-    /// The children of the lab: its kernels and pools. They are deleted before the lab.
+    /// True if a Dask pool has fewer worker pods than it is to have, or some that it does not need.
     pub is_unsized: bool,
     /// The reason why the deletion of the namespace does not finish: its conditions and remaining finalizers.
     pub stuck: Option<String>,
