@@ -84,7 +84,7 @@ impl fmt::Display for KeptReason {
     }
 }
 
-/// Returns the claims that servers keep while they have no lab. `has_lab` tells if a server has one.
+/// Returns the claims that servers keep while they have no lab. `has_lab` tells whether a server has one.
 pub fn kept_claims<'a>(
     records: impl Iterator<Item = &'a VolumeRecord>,
     has_lab: impl Fn(&LabKey) -> bool,

@@ -23,7 +23,7 @@ pub struct EnvironmentView {
     pub display_name: String,
     /// The name of the environment's claim.
     pub claim: String,
-    /// The phase, which tells if labs can run in the environment.
+    /// The phase, which tells whether labs can run in the environment.
     pub phase: Option<EnvironmentPhase>,
 }
 

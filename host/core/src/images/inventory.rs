@@ -7,7 +7,7 @@ use super::tag_order::NewestFirst;
 use super::{ImageReference, Repository, Tag};
 use crate::digest::Digest;
 
-/// The images in registries, as far as the service knows them. The inventory can be stored as JSON.
+/// The images in registries that are known to the service. The inventory can be stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
     repositories: BTreeMap<Repository, RepositoryImages>,

@@ -37,7 +37,7 @@ pub enum Refusal {
     ShuttingDown,
 }
 
-/// Decides if a spawn may begin. `record_deleted` is true while the lab's record is being deleted: until it is gone, no
+/// Decides whether a spawn may begin. `record_deleted` is true while the lab's record is being deleted: until it is gone, no
 /// new one can be written. `slot_free` is true when the service may start one more lab at this moment.
 ///
 /// A failed lab does not prevent a spawn: its record and its remaining objects are replaced (SQR-066). A stopped lab
@@ -55,7 +55,7 @@ pub fn admit_spawn(lab: &Lab, record_deleted: bool, slot_free: bool) -> Result<A
     }
 }
 
-/// Decides if the volumes of a lab may be deleted. They may not be deleted while any object of the lab may use them.
+/// Decides whether the volumes of a lab may be deleted. They may not be deleted while any object of the lab may use them.
 pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     match lab.phase {
         Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_)
@@ -67,7 +67,7 @@ pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     }
 }
 
-/// Decides if a stop may begin. Stopping a failed lab deletes its remaining objects and its failure.
+/// Decides whether a stop may begin. Stopping a failed lab deletes its remaining objects and its failure.
 pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
     match lab.phase {
         Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_) => Ok(Admission::Begin),

@@ -67,8 +67,8 @@ pub enum SpawnStep {
     Cleaning,
     /// Waits for the policies.
     Deciding,
-    /// Waits until the lab's claim has a target. The policies are then asked again, because their answers may depend on the
-    /// namespace.
+    /// Waits until the lab's claim has a target. The policies are then called again, because their answers may depend
+    /// on the namespace.
     Binding,
     /// Creates the lab's objects.
     Creating,

@@ -40,7 +40,7 @@ pub struct Look {
     pub pod: Option<Arc<LabPod>>,
     /// The reason why the workload's pods are not replaced.
     pub stuck: Option<String>,
-    /// The stage of a lab that should run but has no pod, with the reason. The stage tells if the lab has ended.
+    /// The stage of a lab that should run but has no pod, with the reason. The stage tells whether the lab has ended.
     without_pod: Option<(Stage, &'static str, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Decides if a lab may be added to a workload in its present state.
+//! Decides whether a lab may be added to a workload in its present state.
 
 use super::{Workload, WorkloadObject, WorkloadState};
 
