@@ -43,7 +43,8 @@ impl Lab {
         }
     }
 
-    /// Advances a stop. It is complete for its user once the pod is gone and the API server has accepted the deletion of the rest.
+    /// Advances a stop. It is complete for its user once the pod is gone and the API server has accepted the deletion
+    /// of the rest.
     fn advance_stop(&mut self, gone: bool, now: Timestamp, effects: &mut Vec<Effect>) {
         if self.in_flight.creates() || !self.observed.pod.is_missing() {
             return;
