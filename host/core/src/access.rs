@@ -1,4 +1,5 @@
-//! Access rules: what a credential is worth, and what each action needs (SQR-066, "Credential scopes required").
+//! Access rules: the rights that a credential gives, and the scopes that each action needs (SQR-066, "Credential scopes
+//! required").
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,13 +29,13 @@ pub enum Scope {
 /// The scopes of one credential.
 pub type ScopeSet = BTreeSet<Scope>;
 
-/// What a credential is worth.
+/// The rights that a credential gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// Its scopes.
+    /// The scopes of the credential.
     pub scopes: ScopeSet,
-    /// Servers of its owner for which it is worth `exec:notebook`, whatever its scopes are: JupyterHub's API token of a
-    /// server is worth that for this server alone.
+    /// Servers of the owner for which the credential counts as `exec:notebook`, whatever its scopes are. JupyterHub's
+    /// API token of a server gives that right for this server alone.
     pub servers: BTreeSet<ServerName>,
 }
 
@@ -45,18 +46,19 @@ impl From<ScopeSet> for Rights {
 }
 
 impl Rights {
-    /// True when the credential may act on labs of other users.
+    /// Returns true when the credential may act on labs of other users.
     pub fn is_administrative(&self) -> bool {
         ADMINS.iter().any(|scope| self.scopes.contains(scope))
     }
 
-    /// True when a lab may get the credential that started it: the lab is its owner's, and it gives no rights over the
-    /// labs of others. A lab runs what its user wants, so an administrator's credential never goes into one.
+    /// Returns true when a lab may get the credential that started it: the lab belongs to the credential's owner, and
+    /// the credential gives no rights over the labs of others. A lab runs the code of its user, so an administrator's
+    /// credential never goes into one.
     pub fn may_enter_lab(&self, permit: Permit) -> bool {
         permit == Permit::Owner && !self.is_administrative()
     }
 
-    /// True when the credential is worth `exec:notebook` for this server of its owner.
+    /// Returns true when the credential counts as `exec:notebook` for this server of its owner.
     fn cover(&self, server: &ServerName) -> bool {
         self.scopes.contains(&Scope::ExecNotebook) || self.servers.contains(server)
     }

@@ -11,40 +11,40 @@ use crate::names::Username;
 /// The claims of a token.
 pub struct Claims(Value);
 
-/// What a token says about its user.
+/// The user whom a token describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenUser {
     /// The username.
     pub username: Username,
     /// UID and GID, if the token has them.
     pub numbers: Option<(u32, u32)>,
-    /// The names of the user's groups; `None` if the token does not say them.
+    /// The names of the user's groups; `None` if the token does not list them.
     pub groups: Option<Vec<String>>,
     /// The mail address, unless the provider says that nobody has verified it.
     pub email: Option<String>,
     /// The full name.
     pub display_name: Option<String>,
-    /// What the token is worth.
+    /// The scopes that the token carries.
     pub scopes: ScopeSet,
 }
 
-/// A claim makes a token unusable. The error says nothing that the sender of the token cannot read in it.
+/// A claim that makes a token unusable. The error says nothing that the sender of the token cannot read in the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("its claim `{claim}` {problem}")]
 pub struct BadClaim {
-    /// The claim.
+    /// The name of the claim.
     pub claim: String,
-    /// What is wrong with it.
+    /// The problem with the claim.
     pub problem: String,
 }
 
 impl Claims {
-    /// The claims that a token's payload holds.
+    /// Wraps the claims of a token's payload.
     pub fn new(payload: Map<String, Value>) -> Self {
         Self(Value::Object(payload))
     }
 
-    /// What the token says about its user. Tokens for other purposes, such as ID tokens, are refused.
+    /// Returns the user whom the token describes. Tokens for other purposes, such as ID tokens, are refused.
     pub fn user(&self, config: &OidcAuth) -> Result<TokenUser, BadClaim> {
         self.check_purpose()?;
         let name =
@@ -68,9 +68,9 @@ impl Claims {
         })
     }
 
-    /// Refuses tokens that are not meant to be presented like this: Keycloak says in `typ` what a token is for, only ID
-    /// tokens have hashes of other tokens, and whoever presents a token with `cnf` would have to prove that it is
-    /// theirs (RFC 9449, section 7).
+    /// Refuses tokens that are not meant to be presented as bearer tokens. Keycloak states a token's purpose in `typ`,
+    /// and only ID tokens have hashes of other tokens. The sender of a token with `cnf` would have to prove possession
+    /// of a key (RFC 9449, section 7).
     fn check_purpose(&self) -> Result<(), BadClaim> {
         let bearer = |typ: &Value| typ.as_str().is_some_and(|typ| typ.eq_ignore_ascii_case("bearer"));
         if self.0.get("typ").is_some_and(|typ| !bearer(typ)) {
@@ -89,7 +89,7 @@ impl Claims {
         name.find(&self.0).map(|value| value.as_str().ok_or_else(|| bad(name, "is not text"))).transpose()
     }
 
-    /// A UID or GID. Providers that store attributes as text send digits as text.
+    /// Reads a UID or GID. Providers that store attributes as text send digits as text.
     fn number(&self, name: Option<&ClaimName>) -> Result<Option<u32>, BadClaim> {
         let Some((name, value)) = name.and_then(|name| Some((name, name.find(&self.0)?))) else {
             return Ok(None);
@@ -109,7 +109,8 @@ impl Claims {
         list.map(Some).ok_or_else(|| bad(name, "is not a list of names"))
     }
 
-    /// The scopes of this service in the claim: a text with spaces between them (RFC 8693, section 4.2), or a list.
+    /// Reads the scopes of this service from the claim: a text with spaces between them (RFC 8693, section 4.2), or a
+    /// list.
     fn scopes(&self, name: Option<&ClaimName>) -> Result<ScopeSet, BadClaim> {
         let Some((name, value)) = name.and_then(|name| Some((name, name.find(&self.0)?))) else {
             return Ok(ScopeSet::new());
@@ -128,7 +129,7 @@ fn bad(claim: impl fmt::Display, problem: impl Into<String>) -> BadClaim {
     BadClaim { claim: claim.to_string(), problem: problem.into() }
 }
 
-/// Shows no claims: they are about a person.
+/// Shows no claims, because they are personal data.
 impl fmt::Debug for Claims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Claims(..)")
@@ -214,7 +215,7 @@ mod tests {
         }
     }
 
-    /// A claim that is there and cannot be understood is never taken for one that is absent.
+    /// A claim that is present but cannot be understood is never treated as absent.
     #[test]
     fn a_token_with_an_unusable_claim_is_refused() {
         let ids = "uid_claim: uid\ngid_claim: gid\n";

@@ -5,8 +5,7 @@ use serde_json::Value;
 use crate::blueprint::blueprint_definition;
 use crate::{environment, record};
 
-/// The `CustomResourceDefinition`s that are installed in a cluster: that of records, those of environments, and that of
-/// blueprints.
+/// Returns the `CustomResourceDefinition`s to install in a cluster: those of records, environments and blueprints.
 pub fn definitions() -> Vec<Value> {
     let of_environments = environment::definitions();
     [record::definition()].into_iter().chain(of_environments).chain([blueprint_definition()]).collect()

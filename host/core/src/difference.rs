@@ -1,4 +1,4 @@
-//! How two JSON values differ.
+//! The differences between two JSON values.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -24,14 +24,14 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The most places that [`places`] returns, and the longest one in bytes.
+/// The largest number of places that [`places`] returns, and the largest length of one in bytes.
 const MOST_PLACES: usize = 64;
 const LONGEST_PLACE: usize = 200;
 
-/// The differences, in the order of the expected value.
+/// Returns all differences, in the order of the expected value.
 pub fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
     let mut all = Vec::new();
-    // It goes on to the end.
+    // The comparison never stops early, so its result is always the same.
     let _ = compare("", Some(expected), Some(found), &mut |place, expected, found| {
         all.push(Difference { place: place.to_owned(), expected: expected.cloned(), found: found.cloned() });
         ControlFlow::Continue(())
@@ -39,7 +39,8 @@ pub fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
     all
 }
 
-/// The places of the first 64 differences, cut after 200 bytes: for values that somebody else has made, of any size.
+/// Returns the places of the first 64 differences, each cut after 200 bytes. The limits are for values of any size that
+/// come from outside the service.
 pub fn places(expected: &Value, found: &Value) -> Vec<String> {
     let mut places = Vec::new();
     let _ = compare("", Some(expected), Some(found), &mut |place, _, _| {
@@ -50,7 +51,7 @@ pub fn places(expected: &Value, found: &Value) -> Vec<String> {
     places
 }
 
-/// The value without fields that are null, or an empty list or object.
+/// Removes fields that are null, or an empty list or object.
 #[must_use]
 pub fn without_empty(value: Value) -> Value {
     let is_empty = |value: &Value| match value {
@@ -97,7 +98,7 @@ fn compare(
     ControlFlow::Continue(())
 }
 
-/// YAML does not tell 1 from 1.0.
+/// Returns true if two scalars are equal. YAML does not distinguish 1 from 1.0.
 fn same(expected: &Value, found: &Value) -> bool {
     expected == found
         || matches!((expected.as_f64(), found.as_f64()), (Some(a), Some(b)) if a.to_bits() == b.to_bits())

@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String")]
 pub struct Digest([u8; 32]);
 
-/// Text that is not a digest.
+/// The error for text that is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a digest; it must be `sha256:` and 64 hexadecimal digits in lower case")]
 pub struct DigestError(String);
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Computes the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The 64 digits alone.
+    /// Returns the hexadecimal digits without the prefix `sha256:`.
     pub fn hex(&self) -> String {
         use fmt::Write as _;
         self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
@@ -31,14 +31,14 @@ impl Digest {
         })
     }
 
-    /// The first `digits` digits, to tell names apart.
+    /// Returns the first `digits` hexadecimal digits, which tell names apart.
     pub fn short_hex(&self, digits: usize) -> String {
         let mut hex = self.hex();
         hex.truncate(digits);
         hex
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

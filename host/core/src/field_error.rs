@@ -1,4 +1,4 @@
-//! What is wrong with one field.
+//! An error in one field.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FieldError {
-    /// The field: for options the key (`size`), for anything nested a path (`env[3].name`).
+    /// The field: the key of an option (`size`), or a path for anything nested (`env[3].name`).
     pub field: String,
-    /// What is wrong and what would be accepted.
+    /// The problem, and the values that would be accepted.
     pub message: String,
 }
 
 impl FieldError {
-    /// An error in `field`.
+    /// Creates an error in `field`.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
     }

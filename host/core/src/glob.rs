@@ -10,7 +10,7 @@ use wildmatch::WildMatch;
 pub struct Glob(String);
 
 impl Glob {
-    /// True if the whole text fits.
+    /// Returns true if the pattern matches the whole text.
     pub fn matches(&self, text: &str) -> bool {
         WildMatch::new(&self.0).matches(text)
     }

@@ -1,4 +1,4 @@
-//! What the operator allows a policy beyond the ordinary.
+//! Privileged settings that the operator allows a policy to use.
 
 use std::fmt;
 
@@ -82,7 +82,7 @@ impl fmt::Display for Grant {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{author}: `{field}` needs the grant `{grant}`{}", Wanted(.wanted))]
 pub struct GrantViolation {
-    /// Whose answer it is, such as "policy `site`".
+    /// The author of the answer, such as "policy `site`".
     pub author: String,
     /// The path of the field in the policy's answer.
     pub field: String,
@@ -120,7 +120,7 @@ impl Need {
 }
 
 impl Grants {
-    /// The kinds of grants that are given.
+    /// Returns the kinds of grants that are given.
     pub fn given(&self) -> Vec<Grant> {
         let given = [
             (Grant::PrivilegedInit, self.privileged_init),

@@ -41,12 +41,12 @@ pub struct Group {
     pub gid: Option<u32>,
 }
 
-/// The most groups of a user. Active Directory has 1,015 in a login.
+/// Largest number of groups of a user. Active Directory has 1,015 in a login.
 pub const MOST_GROUPS: usize = 2_000;
-/// The longest name of a group, in bytes: that of JupyterHub's database.
+/// Largest length of a group's name in bytes, which is that of JupyterHub's database.
 pub const LONGEST_GROUP: usize = 255;
 
-/// The identity provider says more groups, or longer ones, than a user has.
+/// The identity provider returned more groups, or longer ones, than a user may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the identity provider says {count} groups, with names of up to {longest} bytes; a user may have {MOST_GROUPS}, of \
@@ -60,7 +60,7 @@ pub struct UnlikelyGroups {
 }
 
 impl Identity {
-    /// A user about whom nothing but the name and the numbers is known.
+    /// Creates a user of whom only the name, the UID and the GID are known.
     pub fn with_numbers(username: Username, uid: u32, gid: u32) -> Self {
         Self { username, uid, gid, groups: Vec::new(), email: None, display_name: None, quota: None }
     }
@@ -70,7 +70,7 @@ impl Identity {
         self.quota.map_or(Ok(()), UserQuota::allows_spawning)
     }
 
-    /// Adds the groups of these names that the user does not have yet; their GIDs are not known.
+    /// Adds the groups of these names that the user does not have yet, without GIDs.
     pub fn join<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         let known: HashSet<&str> = self.groups.iter().map(|group| group.name.as_str()).collect();
         let mut new = HashSet::new();
@@ -79,8 +79,8 @@ impl Identity {
         self.groups.extend(others);
     }
 
-    /// Returns an error if there are more or longer groups than anybody has: they are kept for each user, told to policies, and
-    /// written into objects.
+    /// Returns an error if there are too many groups, or if their names are too long. The groups are stored for each
+    /// user, passed to policies, and written into objects.
     pub fn check_groups(&self) -> Result<(), UnlikelyGroups> {
         let count = self.groups.len();
         let longest = self.groups.iter().map(|group| group.name.len()).max().unwrap_or_default();
@@ -90,24 +90,25 @@ impl Identity {
         Ok(())
     }
 
-    /// The user's home, `/home/<username>`.
+    /// Returns the user's home, `/home/<username>`.
     pub fn home(&self) -> String {
         format!("/home/{}", in_user_files(self.username.as_str()))
     }
 
-    /// The names of the user's groups.
+    /// Returns the names of the user's groups.
     pub fn group_names(&self) -> Vec<String> {
         self.groups.iter().map(|group| group.name.clone()).collect()
     }
 
-    /// The GIDs of a process besides its primary one, in the given order, without duplicates.
+    /// Returns the GIDs of a process besides its primary one, in the given order, without duplicates.
     pub fn supplemental_gids(&self) -> Vec<u32> {
         let mut seen = HashSet::from([self.gid]);
         self.groups.iter().filter_map(|group| group.gid).filter(|gid| seen.insert(*gid)).collect()
     }
 }
 
-/// A name as `/etc/passwd` and `/etc/group` have it: every separator of fields and lines is replaced by `_`.
+/// Returns a name as it is written in `/etc/passwd` and `/etc/group`: every separator of fields and lines is replaced
+/// by `_`.
 pub(crate) fn in_user_files(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || matches!(c, ':' | ',' | '/') { '_' } else { c }).collect()
 }

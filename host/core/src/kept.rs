@@ -1,4 +1,4 @@
-//! What stays on purpose when labs end, and why.
+//! Objects that stay on purpose when labs end, and the reasons for it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,19 +11,19 @@ use crate::volumes::VolumeRecord;
 /// An object that stays on purpose when labs end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeptObject {
-    /// What it is.
+    /// The kind of the object.
     pub kind: KeptKind,
-    /// The Secret with which its cluster is reached; `None` for the service's own cluster.
+    /// The Secret with the credentials for the object's cluster; `None` for the service's own cluster.
     pub cluster: Option<String>,
-    /// Its namespace; `None` for a namespace.
+    /// The namespace of the object; `None` for a namespace.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
-    /// Whose it is: `USER` or `USER/SERVER` for each server that has used it, sorted. Empty if it is nobody's.
+    /// The owners: `USER` or `USER/SERVER` for each server that has used the object, sorted. Empty if nobody owns it.
     pub owners: Vec<String>,
-    /// True while a lab uses it.
+    /// True while a lab uses the object.
     pub in_use: bool,
-    /// Why it stays.
+    /// The reason why the object stays.
     pub reason: KeptReason,
 }
 
@@ -38,14 +38,14 @@ pub enum KeptKind {
     DeploymentTarget,
 }
 
-/// Why an object stays.
+/// The reason why an object stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeptReason {
     /// The service deletes no namespaces.
     NamespacesStay,
-    /// The policy wants the claim to stay.
+    /// The policy requires that the claim stays.
     Retained,
-    /// The claim goes with the last server that has used it.
+    /// The claim is deleted with the last server that has used it.
     UntilServerIsDeleted,
     /// The target was released, and is kept for its owner.
     Released,
@@ -54,7 +54,7 @@ pub enum KeptReason {
 }
 
 impl KeptReason {
-    /// A word for programs.
+    /// Returns a word for programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NamespacesStay => "namespaces_stay",
@@ -66,7 +66,7 @@ impl KeptReason {
     }
 }
 
-/// A sentence for people, which says what would delete the object.
+/// Writes a sentence for people, which says what would delete the object.
 impl fmt::Display for KeptReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -84,7 +84,7 @@ impl fmt::Display for KeptReason {
     }
 }
 
-/// The claims that servers keep while they have no lab. `has_lab` says whether a server has one.
+/// Returns the claims that servers keep while they have no lab. `has_lab` tells whether a server has one.
 pub fn kept_claims<'a>(
     records: impl Iterator<Item = &'a VolumeRecord>,
     has_lab: impl Fn(&LabKey) -> bool,
@@ -117,7 +117,7 @@ pub fn kept_claims<'a>(
         .collect()
 }
 
-/// The targets that no claim has and that nobody removes.
+/// Returns the targets that have no claim and that nothing removes.
 pub fn kept_targets(environments: Overview) -> Vec<KeptObject> {
     let kept = environments.targets.into_iter().filter_map(|target| {
         let reason = match target.phase? {

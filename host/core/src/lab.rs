@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::names::{ServerName, Username};
 
-/// The name of the port on which a lab's program listens, in the pod.
+/// The name of the pod's port on which a lab's program listens.
 pub const PORT_NAME: &str = "notebook";
 
 /// One lab: a user's server. The default server has the empty name.
@@ -21,12 +21,12 @@ pub struct LabKey {
 }
 
 impl LabKey {
-    /// The lab of `user`'s server `server`.
+    /// Creates the key of the lab of `user`'s server `server`.
     pub fn new(user: Username, server: ServerName) -> Self {
         Self { user, server }
     }
 
-    /// The lab of the user's default server.
+    /// Creates the key of the lab of the user's default server.
     pub fn default_server(user: Username) -> Self {
         Self { user, server: ServerName::default() }
     }
@@ -54,7 +54,7 @@ impl JobId {
         Self(id)
     }
 
-    /// The nil id, which belongs to no operation.
+    /// Returns the nil id, which belongs to no operation.
     pub fn nil() -> Self {
         Self(Uuid::nil())
     }

@@ -1,4 +1,4 @@
-//! The labels and annotations by which an object says whose it is.
+//! The labels and annotations that identify the owner of an object.
 
 use std::collections::BTreeMap;
 
@@ -35,14 +35,14 @@ pub const USERNAME_ANNOTATION: &str = "wasmspawner.io/username";
 pub const SERVERNAME_ANNOTATION: &str = "wasmspawner.io/servername";
 /// Annotation of the namespace: the operation that began in it last.
 pub const OPERATION_ANNOTATION: &str = "wasmspawner.io/operation";
-/// A mark by which the service knows a namespace that it has just made, and that stays.
+/// Annotation: a mark by which the service recognizes a retained namespace that it has just created.
 pub const MADE_ANNOTATION: &str = "wasmspawner.io/made";
 /// The value of [`OPERATION_ANNOTATION`] after a spawn began.
 pub const OPERATION_SPAWN: &str = "spawn";
 /// Annotation of the namespace: digest (`sha256:...`) of the requested lab.
 pub const SPEC_DIGEST_ANNOTATION: &str = "wasmspawner.io/spec-digest";
 
-/// The labels of every object of an installation of the service.
+/// Returns the labels of every object of an installation of the service.
 pub fn of_installation(instance: &LabelValue) -> BTreeMap<String, String> {
     BTreeMap::from([
         (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),

@@ -72,7 +72,7 @@ pub struct StageSpan {
 }
 
 impl OperationRecord {
-    /// The record of an operation that begins.
+    /// Creates the record of an operation that begins.
     pub fn begin(key: SpawnKey, operation: &Operation) -> Self {
         Self {
             job_id: operation.job_id,

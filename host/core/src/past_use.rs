@@ -1,4 +1,4 @@
-//! What a user has used day by day, so that a policy can give people a budget.
+//! The daily use of a user, so that a policy can give each user a budget.
 //!
 //! Days are those of UTC. A user has at most one entry for each of the last [`LONGEST`] days, however much they start.
 
@@ -11,50 +11,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::spawn_key::{SpawnKey, SpawnKind};
 
-/// How many days can be asked for, the present one included.
+/// Largest number of days that a query may cover, the present one included.
 pub const LONGEST: u32 = 30;
 
-/// What was used in a span of time.
+/// The use in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PastUse {
-    /// How long labs ran, in seconds; two labs at the same time count twice.
+    /// Time for which labs ran, in seconds; two labs at the same time count twice.
     pub lab_seconds: u64,
-    /// How long kernels ran, in seconds, likewise.
+    /// Time for which kernels ran, in seconds; two kernels at the same time count twice.
     pub kernel_seconds: u64,
-    /// How long workers of Dask pools could run, in seconds, likewise.
+    /// Time for which workers of Dask pools could run, in seconds; two workers at the same time count twice.
     pub dask_worker_seconds: u64,
-    /// The CPU limits of all that ran, labs and what they had started, times the seconds for which it ran.
+    /// The CPU limits of labs and of everything that labs started, times the seconds for which each ran.
     pub cpu_seconds: u64,
-    /// The memory limits likewise, in GiB times seconds.
+    /// The memory limits of labs and of everything that labs started, in GiB times the seconds for which each ran.
     pub memory_gib_seconds: u64,
 }
 
-/// What one user has used.
+/// The use of one user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaysOfUser {
-    /// What ran on each day, without what still runs.
+    /// The use of each day, without the runs that have not ended.
     days: BTreeMap<Date, Seconds>,
     running: Vec<Run>,
 }
 
-/// A lab, or what a lab has started, that runs.
+/// A lab, or a child of a lab, that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// What runs.
+    /// The lab or child.
     #[serde(flatten)]
     pub key: SpawnKey,
-    /// Since when.
+    /// The start of the run.
     pub since: Timestamp,
     /// The CPU limits of its pods together, in thousandths of a CPU; 0 without a limit.
     pub cpu_millis: u64,
     /// The memory limits of its pods together, in bytes; 0 without a limit.
     pub memory_bytes: u64,
-    /// How many workers a Dask pool may have; 0 for anything else.
+    /// Largest number of workers of a Dask pool; 0 for anything else.
     #[serde(default)]
     pub dask_workers: u32,
 }
 
-/// The same as [`PastUse`], in units in which nothing is lost by rounding.
+/// The fields of [`PastUse`], in units that lose nothing by rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Seconds {
     labs: u64,
@@ -90,7 +90,7 @@ impl Seconds {
 }
 
 impl DaysOfUser {
-    /// Begins to count a run. False if it is counted already, and goes on as it was counted.
+    /// Begins to count a run. Returns false if the run is counted already; its entry then stays unchanged.
     pub fn begin(&mut self, run: Run) -> bool {
         if self.running.iter().any(|known| known.key == run.key) {
             return false;
@@ -99,7 +99,7 @@ impl DaysOfUser {
         true
     }
 
-    /// Ends a run; false if it was not counted. A clock that was set back makes nothing negative.
+    /// Ends a run. Returns false if the run was not counted. A clock that was set back makes nothing negative.
     pub fn end(&mut self, key: &SpawnKey, at: Timestamp) -> bool {
         let Some(place) = self.running.iter().position(|run| run.key == *key) else { return false };
         let run = self.running.swap_remove(place);
@@ -111,7 +111,7 @@ impl DaysOfUser {
         true
     }
 
-    /// Adds what was used on a day so long ago, for tests of policies.
+    /// Adds the use of the day that was `days_ago` days before `now`, for tests of policies.
     pub fn add(&mut self, days_ago: u32, now: Timestamp, used: PastUse) {
         let PastUse { lab_seconds, kernel_seconds, dask_worker_seconds, cpu_seconds, memory_gib_seconds } =
             used;
@@ -126,12 +126,12 @@ impl DaysOfUser {
         });
     }
 
-    /// What runs.
+    /// Returns the runs that have not ended.
     pub fn running(&self) -> &[Run] {
         &self.running
     }
 
-    /// What was used in the last `days` days, the present one included; from 1 to [`LONGEST`].
+    /// Returns the use of the last `days` days, the present one included. `days` is from 1 to [`LONGEST`].
     pub fn of(&self, days: u32, now: Timestamp) -> PastUse {
         let first = first_of(days, now);
         let past = self.days.range(first..).map(|(_, used)| *used);
@@ -147,19 +147,19 @@ impl DaysOfUser {
         }
     }
 
-    /// Drops what nobody can ask for any more. True if something was dropped.
+    /// Drops the days that no query can cover any more. Returns true if something was dropped.
     pub fn drop_before(&mut self, now: Timestamp) -> bool {
         let kept = self.days.split_off(&first_of(LONGEST, now));
         !std::mem::replace(&mut self.days, kept).is_empty()
     }
 
-    /// True if nothing is known.
+    /// Returns true if nothing is recorded.
     pub fn is_empty(&self) -> bool {
         self.days.is_empty() && self.running.is_empty()
     }
 }
 
-/// The first of so many days, of which the last is the present one.
+/// Returns the first of `days` days, the last of which is the present one.
 fn first_of(days: u32, now: Timestamp) -> Date {
     let before = i64::from(days.clamp(1, LONGEST)) - 1;
     let today = day_of(now);
@@ -170,7 +170,7 @@ fn day_of(at: Timestamp) -> Date {
     TimeZone::UTC.to_datetime(at).date()
 }
 
-/// What a run has used on each day until then, but at most on [`LONGEST`] days.
+/// Returns the use of a run on each day until `until`, for at most [`LONGEST`] days.
 fn split(run: &Run, until: Timestamp) -> Vec<(Date, Seconds)> {
     let mut parts = Vec::new();
     let earliest = midnight(first_of(LONGEST, until));
@@ -185,7 +185,7 @@ fn split(run: &Run, until: Timestamp) -> Vec<(Date, Seconds)> {
     parts
 }
 
-/// The beginning of a day.
+/// Returns the beginning of a day.
 fn midnight(day: Date) -> Timestamp {
     TimeZone::UTC.to_timestamp(day.to_datetime(jiff::civil::Time::midnight())).unwrap_or(Timestamp::MAX)
 }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nobody gets rid of a debt by starting much, and nobody makes the service keep much.
+        /// Starting many labs neither clears a debt nor makes the service store much.
         #[test]
         fn many_runs_are_kept_in_one_entry_for_each_day(spans in prop::collection::vec((0i64..90 * 24, 1i64..50), 0..200)) {
             let mut days = DaysOfUser::default();

@@ -2,28 +2,28 @@
 
 use std::net::IpAddr;
 
-/// True for an absolute path without `..` and without characters that Kubernetes refuses in mounts.
+/// Returns true for an absolute path without `..` and without characters that Kubernetes refuses in mounts.
 pub(crate) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') && is_plain(path)
 }
 
-/// True for a relative path that stays below its starting point.
+/// Returns true for a relative path that stays below its starting point.
 pub(crate) fn is_relative(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('/') && is_plain(path)
 }
 
-/// True if `path` is `prefix` or lies below it.
+/// Returns true if `path` is `prefix` or lies below it.
 pub(crate) fn is_below(path: &str, prefix: &str) -> bool {
     let prefix = prefix.trim_end_matches('/');
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// True if the dotted path of a field `path` is `prefix` or lies below it.
+/// Returns true if `path`, the dotted path of a field, is `prefix` or lies below it.
 pub(crate) fn is_field_at_or_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// True for the name or the address of one host. Mount programs accept other texts, too, and read `a,b` as `a`.
+/// Returns true for the name or the address of one host. Mount programs accept other texts, too, and read `a,b` as `a`.
 pub(crate) fn is_host(host: &str) -> bool {
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
     let name = host.strip_suffix('.').unwrap_or(host);
@@ -35,7 +35,7 @@ pub(crate) fn is_host(host: &str) -> bool {
     is_name && !is_number || address(host).is_some()
 }
 
-/// The address that a host is given by. IPv6 addresses may be in brackets.
+/// Returns the address if the host is given by one. IPv6 addresses may be in brackets.
 pub(crate) fn address(host: &str) -> Option<IpAddr> {
     let in_brackets = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     match in_brackets {
@@ -44,7 +44,7 @@ pub(crate) fn address(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// True for a valid key of a `ConfigMap` or Secret.
+/// Returns true for a valid key of a `ConfigMap` or Secret.
 pub(crate) fn is_key(key: &str) -> bool {
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
     !key.is_empty() && key.len() <= 253 && key.bytes().all(inside) && key != "." && !key.starts_with("..")

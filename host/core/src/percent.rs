@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The text with every byte percent-encoded but unreserved characters, and those in `also`.
+/// Percent-encodes every byte except unreserved characters and those in `also`.
 pub fn percent_encoded(text: &str, also: &[u8]) -> String {
     text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || also.contains(&byte) {

@@ -27,7 +27,7 @@ impl PortRange {
         }
     }
 
-    /// These ports, where `first` is not above `last`.
+    /// Creates a range. `first` must not be above `last`.
     pub(crate) fn new(first: u16, last: u16) -> Self {
         Self(first..=last)
     }
@@ -42,7 +42,7 @@ impl PortRange {
         *self.0.end()
     }
 
-    /// True if the port is one of these.
+    /// Returns true if the port is in the range.
     pub fn contains(&self, port: u16) -> bool {
         self.0.contains(&port)
     }
@@ -63,7 +63,7 @@ impl Serialize for PortRange {
 
 impl<'de> Deserialize<'de> for PortRange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// A number in YAML, or a text.
+        /// The serialized form: a number in YAML, or a text.
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Written {

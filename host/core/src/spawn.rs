@@ -12,14 +12,14 @@ use crate::secret::SecretString;
 use crate::spawn_key::{ChildKey, ChildKind, SpawnKey};
 use crate::user_string::Wanted;
 
-/// A parsed request to start a lab, before policies have decided about it.
+/// A parsed request to start a lab, before the policies decide on it.
 #[derive(Debug, Clone)]
 pub struct SpawnRequest {
     /// The lab to start.
     pub key: LabKey,
     /// The lab's user; the username is `key.user`.
     pub identity: Identity,
-    /// What the lab is to be, if the request says more than its options.
+    /// The blueprint, repository or workload of the lab, if the request names one besides its options.
     pub wanted: Wanted,
     /// The options that were submitted with the spawn form.
     pub options: Options,
@@ -31,21 +31,21 @@ pub struct SpawnRequest {
     pub requested_by: String,
 }
 
-/// A parsed request to start a child of a lab, before policies have decided about it.
+/// A parsed request to start a child of a lab, before the policies decide on it.
 #[derive(Debug, Clone)]
 pub struct ChildRequest {
     /// The lab.
     pub lab: LabKey,
-    /// The child's name, which its client chooses.
+    /// The child's name, which the client chooses.
     pub name: ChildName,
     /// The lab's user.
     pub identity: Identity,
     /// Options of the spawn form in which the child differs from its lab.
     pub options: Options,
-    /// Environment variables of the pods, beside those that the site gives every lab. A kernel's own are not among them:
-    /// its launcher sets those.
+    /// Environment variables of the pods, besides those that the site gives every lab. A kernel's own variables are not
+    /// among them: the kernel's launcher sets those.
     pub env: BTreeMap<EnvName, String>,
-    /// What to start.
+    /// The child to start.
     pub child: Child,
     /// The path of the child in the API, below the prefix.
     pub path: String,
@@ -55,7 +55,7 @@ pub struct ChildRequest {
     pub requested_by: String,
 }
 
-/// What a lab can start.
+/// A child that a lab can start.
 #[derive(Debug, Clone)]
 pub enum Child {
     /// A Jupyter kernel.
@@ -65,7 +65,7 @@ pub enum Child {
 }
 
 impl Child {
-    /// What it is.
+    /// Returns the kind of the child.
     pub fn kind(&self) -> ChildKind {
         match self {
             Self::Kernel(_) => ChildKind::Kernel,
@@ -75,7 +75,7 @@ impl Child {
 }
 
 impl ChildRequest {
-    /// The key of the child.
+    /// Returns the key of the child.
     pub fn key(&self) -> SpawnKey {
         SpawnKey {
             lab: self.lab.clone(),

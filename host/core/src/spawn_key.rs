@@ -1,4 +1,4 @@
-//! Identifies the spawn of a record, and derives the record's name.
+//! The key that identifies the spawn of a record, and the record's name.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub enum SpawnKind {
 }
 
 impl SpawnKind {
-    /// The kind as people call it.
+    /// Returns the kind in words.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Lab | Self::Injected => "lab",
@@ -108,32 +108,32 @@ impl fmt::Display for SpawnKey {
 }
 
 impl SpawnKey {
-    /// The key of a kernel of a lab.
+    /// Creates the key of a kernel of a lab.
     pub fn kernel(lab: LabKey, name: ChildName) -> Self {
         Self { lab, child: Some(ChildKey { kind: ChildKind::Kernel, name }) }
     }
 
-    /// The key of a Dask pool of a lab.
+    /// Creates the key of a Dask pool of a lab.
     pub fn dask_pool(lab: LabKey, name: ChildName) -> Self {
         Self { lab, child: Some(ChildKey { kind: ChildKind::DaskPool, name }) }
     }
 
-    /// What the spawn is.
+    /// Returns the kind of the spawn.
     pub fn kind(&self) -> SpawnKind {
         self.child.as_ref().map_or(SpawnKind::Lab, |child| child.kind.into())
     }
 
-    /// True for a lab, which is no child.
+    /// Returns true for a lab, false for a child.
     pub fn is_lab(&self) -> bool {
         self.child.is_none()
     }
 
-    /// The name of the record of a child's lab; `None` for a lab.
+    /// Returns the name of the record of a child's lab, or `None` for a lab.
     pub fn parent(&self) -> Option<ObjectName> {
         self.child.as_ref().map(|_| Self::from(self.lab.clone()).object_name())
     }
 
-    /// The name of the record: readable, valid for Kubernetes, and different for different keys.
+    /// Returns the name of the record: readable, valid for Kubernetes, and different for different keys.
     ///
     /// Names that are already valid are used as they are (`lab-ada`, `lab-ada--gpu`). Other names, and those of
     /// children, are shortened to a readable part, followed by `---` and a hash of the whole key. A name of the first
@@ -156,8 +156,8 @@ impl SpawnKey {
         ObjectName::parse(name).unwrap_or_else(|_| ObjectName::constant("unnamed"))
     }
 
-    /// A name for a child's objects, which are in the namespace of its lab: at most 58 characters, beginning with
-    /// `prefix` as far as there is room, and different for different keys.
+    /// Returns a name for a child's objects, which are in the namespace of its lab. The name has at most 58 characters,
+    /// begins with as much of `prefix` as fits, and is different for different keys.
     pub fn object_prefix(&self, prefix: &str) -> ObjectName {
         let kind = self.kind().prefix();
         let room = LONGEST_NAME - kind.len() - HASH_DIGITS - 2;

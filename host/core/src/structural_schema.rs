@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// The structural schema of a type: without references and keywords that Kubernetes does not accept.
+/// Returns the structural schema of a type, without references and without keywords that Kubernetes does not accept.
 pub(crate) fn structural_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -80,7 +80,7 @@ fn choose(fields: &mut Map<String, Value>, variants: Vec<Value>) {
     }
 }
 
-/// Fails if a schema, which is that of the field at `path`, has anything that Kubernetes refuses.
+/// Fails if `schema`, the schema of the field at `path`, has anything that Kubernetes refuses.
 #[cfg(test)]
 pub(crate) fn assert_structural(schema: &Value, path: &str) {
     let Value::Object(fields) = schema else { return };

@@ -13,17 +13,17 @@ use crate::names::Username;
 pub struct TokenDigest(Digest);
 
 impl TokenDigest {
-    /// The digest of `token`.
+    /// Computes the digest of `token`.
     pub fn of(token: &str) -> Self {
         Self(Digest::of(token.as_bytes()))
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 
-    /// The digest as 64 lower-case hexadecimal digits.
+    /// Returns the digest as 64 lower-case hexadecimal digits.
     pub fn to_hex(&self) -> String {
         self.0.hex()
     }
@@ -73,14 +73,14 @@ pub struct TokenEntry {
     pub user: Username,
     /// The scopes that the token carries.
     pub scopes: ScopeSet,
-    /// When the token ends to be valid, such as `2027-01-31T00:00:00Z`. Without it, the token is valid until its entry
-    /// is removed.
+    /// The time at which the token expires, such as `2027-01-31T00:00:00Z`. Without it, the token is valid until its
+    /// entry is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Timestamp>,
     /// The user's UID. Together with `gid` it overrides the configured identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// The number of the user's primary group, together with `uid`.
+    /// The GID of the user's primary group. It is given together with `uid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
     /// All groups of the user.
@@ -89,18 +89,18 @@ pub struct TokenEntry {
 }
 
 impl TokenEntry {
-    /// When the token expired, if it is not valid any more at the time `now`.
+    /// Returns the time at which the token expired, or `None` if it is still valid at `now`.
     pub fn expired_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.expires.filter(|expires| *expires <= now)
     }
 
-    /// The user's identity, if the entry has `uid` and `gid`.
+    /// Returns the user's identity, if the entry has `uid` and `gid`.
     pub fn identity(&self) -> Option<Identity> {
         let groups = self.groups.clone();
         Some(Identity { groups, ..Identity::with_numbers(self.user.clone(), self.uid?, self.gid?) })
     }
 
-    /// The line of the token file for this entry.
+    /// Returns the line of the token file for this entry.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         Ok(format!("- {}\n", serde_json::to_string(self)?))
     }

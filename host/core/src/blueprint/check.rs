@@ -9,16 +9,16 @@ use crate::names::ObjectName;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct InvalidBlueprint {
-    /// The blueprint.
+    /// The name of the blueprint.
     pub name: ObjectName,
-    /// The part of it that is wrong.
+    /// The field with the error.
     pub field: &'static str,
-    /// What is wrong.
+    /// The error in words.
     pub problem: String,
 }
 
 impl Library {
-    /// Checks all blueprints, and returns every one that is wrong.
+    /// Checks all blueprints, and returns an error for every invalid one.
     pub fn new(blueprints: BTreeMap<ObjectName, BlueprintSpec>) -> Result<Self, Vec<InvalidBlueprint>> {
         let library = Self(blueprints);
         let wrong: Vec<_> =

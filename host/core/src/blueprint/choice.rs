@@ -1,4 +1,4 @@
-//! What a blueprint means for the options of a lab.
+//! The options of a lab that a blueprint sets.
 
 use super::Resolved;
 use crate::options::{Options, Value};
@@ -6,12 +6,12 @@ use crate::options::{Options, Value};
 /// The option of the spawn form with which a user chooses a blueprint.
 pub const CHOICE: &str = "blueprint";
 
-/// The option with which a user names a repository whose blueprint the lab is of.
+/// The option with which a user names a repository. The lab then uses the repository's own blueprint.
 pub const REPOSITORY: &str = "repo";
 
 impl Resolved {
-    /// Changes what was submitted: the options of the chosen blueprint count, and those of the platform where nothing was
-    /// chosen.
+    /// Sets the options of the blueprints in the submitted ones. Options of the chosen blueprint replace submitted
+    /// values; options of the platform's blueprints only fill in missing ones.
     pub fn change(&self, options: &mut Options) {
         let text = |text: &String| Value::Text(text.clone());
         let own = self

@@ -7,28 +7,28 @@ use serde_json::{Map, Value};
 use super::{BlueprintSpec, Library};
 use crate::names::ObjectName;
 
-/// The blueprints of a site together with those that are objects in the cluster. What cannot be used is left out: a mistake in
-/// one object takes nothing from the users of others.
+/// The blueprints of a site together with those that are objects in the cluster. Blueprints that cannot be used are
+/// left out, so a mistake in one object does not affect the users of others.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExtendedLibrary {
-    /// All that can be used.
+    /// The usable blueprints.
     pub library: Library,
-    /// What cannot be used, by name.
+    /// The blueprints that cannot be used, by name.
     pub unusable: BTreeMap<String, UnusableBlueprint>,
 }
 
-/// An object that is no blueprint, or one that cannot be resolved.
+/// An object that is not a valid blueprint, or that cannot be resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnusableBlueprint {
-    /// What it says.
+    /// The object's `spec`.
     pub spec: Map<String, Value>,
-    /// Why it cannot be used.
+    /// The reason why the blueprint cannot be used.
     pub problem: String,
 }
 
 impl ExtendedLibrary {
-    /// Adds objects, given by their names, to the blueprints of the site's configuration. Those count over objects of the same
-    /// name, and may not depend on objects.
+    /// Adds objects, given by their names, to the blueprints of the site's configuration. Configured blueprints take
+    /// precedence over objects of the same name, and may not depend on objects.
     pub fn new<'a>(
         configured: &Library,
         objects: impl IntoIterator<Item = (&'a str, &'a Map<String, Value>)>,
@@ -47,7 +47,7 @@ impl ExtendedLibrary {
                 }
             }
         }
-        // Those that extend one which is left out are left out, too.
+        // A blueprint that extends one that is left out is left out, too.
         loop {
             let wrong: Vec<(ObjectName, String)> = added
                 .keys()

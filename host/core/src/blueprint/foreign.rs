@@ -1,4 +1,4 @@
-//! Blueprints that the site has not written: those of repositories and of users.
+//! Blueprints that were not written by the site: those of repositories and of users.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct ForeignBlueprint {
     pub spec: BlueprintSpec,
 }
 
-/// Something that only the site's own blueprints may say.
+/// A setting that is reserved for the site's own blueprints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {problem}")]
 pub struct NotForForeign {
@@ -26,7 +26,7 @@ pub struct NotForForeign {
 }
 
 impl ForeignBlueprint {
-    /// Checks what somebody else than the site has written.
+    /// Checks a blueprint that was not written by the site.
     pub fn new(name: ObjectName, spec: BlueprintSpec) -> Result<Self, NotForForeign> {
         let refuse = |field: String, problem| Err(NotForForeign { field, problem });
         if spec.platform {
@@ -51,15 +51,16 @@ impl ForeignBlueprint {
 }
 
 impl Library {
-    /// The same as [`Self::resolve`], with a blueprint of somebody else as the chosen one. It may extend what the user may
-    /// choose.
+    /// Resolves like [`Self::resolve`], with a foreign blueprint as the chosen one. The foreign blueprint may extend
+    /// the blueprints that the user may choose.
     pub fn resolve_foreign(
         &self,
         foreign: &ForeignBlueprint,
         groups: &[String],
     ) -> Result<Option<Resolved>, ResolveError> {
         if self.has(&foreign.name) {
-            // Under the name of a blueprint of the site, it would take that one's place in others.
+            // A foreign blueprint with the name of one of the site's would take the place of that one wherever others
+            // extend it.
             return Err(self.not_offered(&foreign.name, groups));
         }
         for parent in &foreign.spec.extends {

@@ -10,27 +10,27 @@ use crate::names::ObjectName;
 pub struct Library(pub(super) BTreeMap<ObjectName, BlueprintSpec>);
 
 impl Library {
-    /// All blueprints.
+    /// Returns all blueprints.
     pub fn all(&self) -> impl Iterator<Item = (&ObjectName, &BlueprintSpec)> {
         self.0.iter()
     }
 
-    /// True if the site has none.
+    /// Returns true if the site has no blueprints.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// True if there is one of this name, whether somebody may choose it or not.
+    /// Returns true if there is a blueprint of this name, even if no user may choose it.
     pub fn has(&self, name: &ObjectName) -> bool {
         self.0.contains_key(name)
     }
 
-    /// The blueprint of this name.
+    /// Returns the blueprint of this name.
     pub(super) fn entry(&self, name: &ObjectName) -> Option<(&ObjectName, &BlueprintSpec)> {
         self.0.get_key_value(name)
     }
 
-    /// Those that a member of these groups may choose.
+    /// Returns the blueprints that a member of these groups may choose.
     pub fn choices<'a>(
         &'a self,
         groups: &'a [String],
@@ -40,7 +40,7 @@ impl Library {
 }
 
 impl BlueprintSpec {
-    /// True if a member of these groups may have it.
+    /// Returns true if a member of these groups may use the blueprint.
     pub(super) fn is_for(&self, groups: &[String]) -> bool {
         self.groups.is_empty() || self.groups.iter().any(|group| groups.contains(group))
     }

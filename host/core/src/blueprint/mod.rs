@@ -1,5 +1,5 @@
-//! Blueprints: named descriptions of labs, for courses, projects and teams. They lie below the policies: what a policy says
-//! about a lab takes the place of what a blueprint says, and a blueprint is granted nothing.
+//! Blueprints: named descriptions of labs, for courses, projects and teams. Policies take precedence over them: a
+//! policy's answer about a lab replaces the settings of a blueprint, and a blueprint gets no grants.
 
 mod check;
 mod choice;

@@ -6,8 +6,8 @@ use super::BlueprintSpec;
 use crate::custom_resource::{Kind, Object, definition};
 use crate::structural_schema::structural_schema;
 
-/// A blueprint that is an object in the cluster, in the service's own namespace. Its name is that of the blueprint. What it
-/// says is checked only when it joins the site's blueprints, so that a wrong one can be told.
+/// A blueprint that is an object in the cluster, in the service's own namespace. The object's name is that of the
+/// blueprint. The spec is checked only when it joins the site's blueprints, so that errors in it can be reported.
 pub type BlueprintObject = Object<Map<String, Value>, ()>;
 
 impl Kind for BlueprintObject {
@@ -15,10 +15,10 @@ impl Kind for BlueprintObject {
     const PLURAL: &'static str = "blueprints";
 }
 
-/// The definition that is installed in a cluster.
+/// Returns the definition to install in a cluster.
 pub fn blueprint_definition() -> Value {
     let mut spec = structural_schema::<BlueprintSpec>();
-    // Their values are of any scalar type.
+    // The values of the options may be of any scalar type.
     let options = &mut spec["properties"]["options"];
     *options = json!({
         "type": "object",

@@ -1,11 +1,11 @@
-//! A package that is to be installed.
+//! A package to install.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The longest text, in bytes.
+/// The largest length of a package's text, in bytes.
 const LONGEST: usize = 200;
 
 /// A Python package as pip takes it: a name, with extras and versions if they matter. It is neither an option of pip nor a
@@ -23,7 +23,7 @@ pub struct Package(String);
 pub struct InvalidPackage(String);
 
 impl Package {
-    /// The package as pip takes it.
+    /// Returns the package as pip takes it.
     pub fn as_str(&self) -> &str {
         &self.0
     }

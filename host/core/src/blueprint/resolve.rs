@@ -1,40 +1,40 @@
-//! Finds all that a blueprint consists of, and merges it.
+//! Finds all blueprints that a blueprint extends, and merges them.
 
 use super::link::Link;
 use super::{Library, Resolved, Trail};
 use crate::names::ObjectName;
 
-/// How many blueprints may extend each other in a row.
+/// Largest number of blueprints that may extend each other in a row.
 const DEEPEST: usize = 8;
-/// Of how many blueprints a lab may consist.
+/// Largest number of blueprints of which a lab may consist.
 const MOST: usize = 32;
 
-/// Why a blueprint cannot be resolved.
+/// The reason why a blueprint cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// There is none that the user may choose.
+    /// The user may not choose a blueprint of this name, or there is none.
     #[error("there is no blueprint `{name}` that you may choose{}", of(.choices))]
     NotOffered {
-        /// The name that was asked for.
+        /// The requested name.
         name: ObjectName,
-        /// Those that the user may choose.
+        /// The blueprints that the user may choose.
         choices: Vec<ObjectName>,
     },
-    /// One extends a blueprint that does not exist.
+    /// A blueprint extends one that does not exist.
     #[error("there is no blueprint `{missing}` ({trail})")]
     Missing {
-        /// Its name.
+        /// The name of the missing blueprint.
         missing: ObjectName,
-        /// How it was reached.
+        /// The trail by which the name was reached.
         trail: Trail,
     },
-    /// One extends itself.
+    /// A blueprint extends itself, directly or through others.
     #[error("the blueprints extend each other in a circle: {0}")]
     Circle(Trail),
-    /// Too many in a row.
+    /// Too many blueprints extend each other in a row.
     #[error("more than {DEEPEST} blueprints extend each other: {0}")]
     TooDeep(Trail),
-    /// Too many in all.
+    /// The lab would consist of too many blueprints.
     #[error("a lab may consist of {MOST} blueprints, and there are more: {0}")]
     TooMany(Trail),
 }
@@ -48,8 +48,8 @@ fn of(choices: &[ObjectName]) -> String {
 }
 
 impl Library {
-    /// What holds for a lab of a member of `groups`: the platform's blueprints, and over them the chosen one with all that it
-    /// extends. `None` if there is neither.
+    /// Resolves the blueprints of a lab of a member of `groups`: the platform's blueprints, and above them the chosen
+    /// one with all that it extends. Returns `None` if there is neither.
     pub fn resolve(
         &self,
         chosen: Option<&ObjectName>,
@@ -81,7 +81,7 @@ impl Library {
         ResolveError::NotOffered { name: name.clone(), choices }
     }
 
-    /// The blueprint and all that it extends, each once, before what extends it.
+    /// Returns the blueprint and all that it extends. Each occurs once, before those that extend it.
     pub(super) fn chain(&self, name: &ObjectName) -> Result<Vec<Link<'_>>, ResolveError> {
         let mut links = Vec::new();
         self.follow(name, &Trail::new(&[]), &mut links)?;

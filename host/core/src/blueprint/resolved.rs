@@ -1,4 +1,4 @@
-//! What holds for a lab, from all its blueprints.
+//! The merged settings of all blueprints of a lab.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,31 +7,31 @@ use super::link::Link;
 use super::{BlueprintSpec, Trail};
 use crate::names::ObjectName;
 
-/// What holds for a lab, from all its blueprints.
+/// The merged settings of all blueprints of a lab.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The blueprint that was chosen; `None` if only the platform's hold.
+    /// The chosen blueprint; `None` if only the platform's blueprints apply.
     pub chosen: Option<ObjectName>,
     /// All blueprints, in the order in which they are merged.
     pub consists_of: Vec<ObjectName>,
-    /// What they say together.
+    /// The merged spec.
     pub spec: BlueprintSpec,
-    /// How the blueprint that decided a field was reached, by the field: `image`, `env.SIZE`, `volumes.data`.
+    /// For each field (`image`, `env.SIZE`, `volumes.data`), the trail of the blueprint that decided it.
     pub sources: BTreeMap<String, Trail>,
-    /// Fields about which two blueprints differ that do not extend each other.
+    /// Fields on which two blueprints disagree although neither extends the other.
     pub overlaps: Vec<Overlap>,
-    /// The fields that only the platform decided. They are defaults: what a user chooses counts over them.
+    /// The fields that only the platform decided. They are defaults: the user's choices take precedence over them.
     pub(super) defaults: BTreeSet<String>,
 }
 
-/// A field about which two blueprints differ that do not extend each other.
+/// A field on which two blueprints disagree although neither extends the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
     /// The field.
     pub field: String,
-    /// How the blueprint was reached whose value does not count.
+    /// The trail of the blueprint whose value is not used.
     pub earlier: Trail,
-    /// How the one was reached whose value counts.
+    /// The trail of the blueprint whose value is used.
     pub later: Trail,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Overlap {
 }
 
 impl Resolved {
-    /// The name of the chosen blueprint, or those of the platform's.
+    /// Returns the name of the chosen blueprint, or the names of the platform's.
     pub fn label(&self) -> String {
         match &self.chosen {
             Some(chosen) => chosen.to_string(),
@@ -50,7 +50,7 @@ impl Resolved {
         }
     }
 
-    /// Merges the links, of which the first `of_platform` are the platform's.
+    /// Merges the links, the first `of_platform` of which are the platform's.
     pub(super) fn merge(chosen: Option<&ObjectName>, links: &[Link<'_>], of_platform: usize) -> Self {
         let mut merged = Merged { links, ..Merged::default() };
         for at in 0..links.len() {
@@ -79,7 +79,7 @@ impl Resolved {
 struct Merged<'a> {
     links: &'a [Link<'a>],
     spec: BlueprintSpec,
-    /// Which link has decided a field.
+    /// The index of the link that decided each field.
     decided_by: BTreeMap<String, usize>,
     overlaps: Vec<Overlap>,
 }
@@ -129,7 +129,7 @@ impl Merged<'_> {
         }
     }
 
-    /// Notes who has decided a field. `differs` if somebody else had decided it in another way.
+    /// Notes the link that decides a field. `differs` is true if the field had another value before.
     fn decide(&mut self, field: String, at: usize, differs: bool) {
         let before = self.decided_by.insert(field.clone(), at);
         if let (Some(before), true) = (before, differs)
@@ -140,7 +140,7 @@ impl Merged<'_> {
         }
     }
 
-    /// True if one link extends the other, directly or not.
+    /// Returns true if one link extends the other, directly or not.
     fn extends(&self, at: usize, other: usize) -> bool {
         let direct = self.links[at].spec.extends.iter();
         direct
@@ -149,7 +149,7 @@ impl Merged<'_> {
     }
 }
 
-/// Replaces the item of the same name, or adds it at the end. Returns the one that was there.
+/// Replaces the item of the same name, or adds the item at the end. Returns the replaced item.
 fn put<T: Clone>(items: &mut Vec<T>, item: &T, name: fn(&T) -> &String) -> Option<T> {
     if let Some(known) = items.iter_mut().find(|known| name(known) == name(item)) {
         return Some(std::mem::replace(known, item.clone()));

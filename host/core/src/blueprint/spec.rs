@@ -1,4 +1,4 @@
-//! What a blueprint says.
+//! The spec of a blueprint.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +153,7 @@ pub struct Packages {
 }
 
 impl Packages {
-    /// True if there are none.
+    /// Returns true if there are no packages.
     pub fn is_empty(&self) -> bool {
         self.pip.is_empty()
     }

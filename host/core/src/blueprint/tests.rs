@@ -50,7 +50,7 @@ top: {extends: [left, right], image: b}
     );
     assert_eq!(resolved.sources["env.A"].to_string(), "top -> left");
     assert_eq!(resolved.sources["env.B"].to_string(), "top -> left -> root");
-    // `left` may say something else than `root`, which it extends; but `left` and `right` do not know of each other.
+    // `left` may differ from `root`, which it extends. `left` and `right` are independent of each other.
     let overlaps: Vec<_> = resolved.overlaps.iter().map(ToString::to_string).collect();
     assert_eq!(overlaps, ["env.C: top -> right counts, and not top -> left"]);
 }
@@ -145,7 +145,7 @@ gpu: {image: cuda, options: {debug: false}}
     assert_eq!(options, expected.map(|(name, value)| (name.to_owned(), value)).into());
 }
 
-/// It could otherwise take the place of what holds for everybody.
+/// A foreign blueprint could otherwise replace a blueprint that applies to everybody.
 #[test]
 fn somebody_elses_blueprint_replaces_none_of_the_site() {
     let library = library(

@@ -1,4 +1,4 @@
-//! How a blueprint is reached from another.
+//! The trail by which one blueprint is reached from another.
 
 use std::fmt;
 

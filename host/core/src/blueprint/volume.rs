@@ -1,23 +1,23 @@
-//! Where the files of a blueprint's volume are.
+//! The source of a blueprint's volume.
 
 use super::{BlueprintVolume, Export};
 use crate::quota::Quantity;
 
-/// Where the files of a volume are.
+/// The source of a volume's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VolumeFiles<'a> {
-    /// In a directory of an NFS server.
+    /// A directory of an NFS server.
     Nfs(&'a Export),
-    /// In the volume claim of this name.
+    /// The volume claim of this name.
     Claim(&'a str),
-    /// In the `ConfigMap` of this name.
+    /// The `ConfigMap` of this name.
     ConfigMap(&'a str),
-    /// In an empty directory with at most so many bytes.
+    /// An empty directory with a size limit in bytes, if any.
     EmptyDir(Option<u64>),
 }
 
 impl BlueprintVolume {
-    /// Where the files are; what is wrong with that otherwise.
+    /// Returns the source of the files, or an error if the volume does not have exactly one valid source.
     pub fn files(&self) -> Result<VolumeFiles<'_>, String> {
         let Self { nfs, claim, config_map, empty_dir, .. } = self;
         match (nfs, claim, config_map, empty_dir) {

@@ -3,10 +3,11 @@ use serde_json::{Value, json};
 use super::Kind;
 use crate::api_group::{GROUP, VERSION};
 
-/// A column of `kubectl get`: its heading, the path of what it shows, and its meaning.
+/// A column of `kubectl get`: its heading, the JSON path of its value, and its description.
 type Column = (&'static str, &'static str, &'static str);
 
-/// The `CustomResourceDefinition` of a kind whose spec, and status if it has one, have these structural schemas.
+/// Returns the `CustomResourceDefinition` of a kind with these structural schemas of its spec and, if it has one, its
+/// status.
 pub(crate) fn definition<K: Kind>(
     short_name: &str,
     spec: &Value,

@@ -2,14 +2,14 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-/// A custom resource: its metadata, what it asks for, and its state.
+/// A custom resource: its metadata, its spec (the desired state), and its status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Object<Spec, Status> {
-    /// The metadata.
+    /// The metadata of the object.
     pub metadata: ObjectMeta,
-    /// What it asks for.
+    /// The desired state.
     pub spec: Spec,
-    /// Its state, as the service last wrote it.
+    /// The present state, as the service last wrote it.
     #[serde(default)]
     pub status: Status,
 }
@@ -20,7 +20,7 @@ pub trait Kind {
     const KIND: &'static str;
     /// The kind's name in URLs and permissions.
     const PLURAL: &'static str;
-    /// False for a kind whose objects are in no namespace.
+    /// False for a cluster-scoped kind, whose objects are in no namespace.
     const NAMESPACED: bool = true;
 }
 
@@ -35,22 +35,22 @@ impl<Spec, Status> Object<Spec, Status> {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// True while the object is being deleted.
+    /// Returns true while the object is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// True if nothing keeps the object any more: it is being deleted and has no finalizer.
+    /// Returns true if the object is gone for good: it is being deleted and has no finalizer.
     pub fn is_gone(&self) -> bool {
         self.is_deleting() && self.metadata.finalizers.iter().flatten().next().is_none()
     }
 
-    /// When the object was created.
+    /// Returns the time at which the object was created.
     pub fn created_at(&self) -> Option<Timestamp> {
         self.metadata.creation_timestamp.as_ref().map(|time| time.0)
     }
 
-    /// The value of an annotation.
+    /// Returns the value of an annotation.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }
@@ -67,17 +67,17 @@ impl<Spec, Status> Object<Spec, Status> {
         }
     }
 
-    /// True if the object has this label.
+    /// Returns true if the object has this label.
     pub fn has_label(&self, name: &str) -> bool {
         self.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(name))
     }
 
-    /// True if the object has this finalizer.
+    /// Returns true if the object has this finalizer.
     pub fn has_finalizer(&self, name: &str) -> bool {
         self.metadata.finalizers.as_ref().is_some_and(|all| all.iter().any(|finalizer| finalizer == name))
     }
 
-    /// Adds a finalizer, unless the object has it.
+    /// Adds a finalizer, unless the object has it already.
     pub fn add_finalizer(&mut self, name: &str) {
         if !self.has_finalizer(name) {
             self.metadata.finalizers.get_or_insert_default().push(name.to_owned());

@@ -1,40 +1,40 @@
-//! How many workers a pool is to have now: as many as it wants, as far as the limit of its user allows.
+//! The number of workers that a pool gets now: as many as it wants, within the limit of its user.
 
 use super::WorkerRange;
 
-/// What one pool wants, and what it gets.
+/// The demand of one pool, and the number of workers that it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
-    /// How many workers the pool may have.
+    /// The range of workers that the pool may have.
     pub range: WorkerRange,
-    /// How many workers its scheduler wants; `None` until it has said so.
+    /// The number of workers that the pool's scheduler wants; `None` until it has reported one.
     pub wanted: Option<u32>,
-    /// How many workers the pool is to have now.
+    /// The number of workers that the pool is to have now.
     pub target: u32,
-    /// How many pods of workers there are. Those that are still to go count for the limit, too.
+    /// The number of worker pods that exist. Pods that still have to end count against the limit, too.
     pub present: u32,
 }
 
 impl Demand {
-    /// The demand of a pool that has `present` workers, and whose scheduler has not said anything yet.
+    /// Creates the demand of a pool that has `present` workers, and whose scheduler has not reported yet.
     pub fn new(range: WorkerRange, present: u32) -> Self {
         Self { range, wanted: None, target: present, present }
     }
 
-    /// How much of its user's limit the pool takes.
+    /// Returns the number of workers that the pool takes of its user's limit.
     pub fn taken(&self) -> u32 {
         self.target.max(self.present)
     }
 
-    /// How many workers the pool would have if there were no limit.
+    /// Returns the number of workers that the pool would have without a limit.
     pub fn desired(&self) -> u32 {
         self.range.nearest(self.wanted.unwrap_or(self.target))
     }
 }
 
-/// Sets the targets of all pools of one user, who may have `allowed` workers altogether. A pool that wants fewer workers
-/// gives them back as they go; the others grow by what is then left. No pool loses workers that it still wants, also when
-/// the limit was lowered.
+/// Sets the targets of all pools of one user, who may have `allowed` workers altogether. A pool that wants fewer
+/// workers gives them back as they end. The remaining workers are given to the pools that want more. No pool loses
+/// workers that it still wants, even if the limit was lowered.
 pub fn share<'a>(pools: impl IntoIterator<Item = &'a mut Demand>, allowed: u32) {
     let mut pools: Vec<&mut Demand> = pools.into_iter().collect();
     for pool in &mut pools {
@@ -43,7 +43,7 @@ pub fn share<'a>(pools: impl IntoIterator<Item = &'a mut Demand>, allowed: u32) 
     let taken = pools.iter().fold(0_u32, |sum, pool| sum.saturating_add(pool.taken()));
     let mut left = allowed.saturating_sub(taken);
     for pool in pools {
-        // Up to the workers that are there already, a larger target takes nothing.
+        // A larger target takes nothing of the limit until it exceeds the number of workers that exist.
         let free = pool.taken().min(pool.desired());
         let more = (pool.desired() - free).min(left);
         pool.target = free + more;
@@ -89,7 +89,7 @@ mod tests {
         pools[0].present = 3;
         share(&mut pools, 8);
         assert_eq!(pools[1].target, 5);
-        // A pool that wants its workers back has them without asking anybody.
+        // A pool that wants its workers back gets them without a further request.
         pools[0] = Demand { range: WorkerRange::fixed(4), ..pools[0] };
         share(&mut pools, 8);
         assert_eq!(pools.map(|pool| pool.target), [3, 5]);

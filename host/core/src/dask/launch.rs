@@ -1,4 +1,4 @@
-//! What the pods of a pool run.
+//! The programs and files of a pool's pods.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::WorkerRange;
 use crate::secret::SecretString;
 
-/// Where the programs and their input are in the pods.
+/// The directory of the programs and their input in the pods.
 pub const MOUNT_PATH: &str = "/run/wasmspawner/dask";
 /// Environment variable of a worker: the address of its scheduler.
 pub const SCHEDULER_VARIABLE: &str = "WASMSPAWNER_DASK_SCHEDULER";
@@ -23,7 +23,7 @@ const TOKEN: &str = "token";
 pub struct PoolPorts {
     /// The scheduler, for clients and workers.
     pub scheduler: u16,
-    /// The scheduler's dashboard.
+    /// The dashboard of the scheduler.
     pub dashboard: u16,
     /// A worker, for its scheduler, its clients and other workers.
     pub worker: u16,
@@ -31,65 +31,65 @@ pub struct PoolPorts {
     pub nanny: u16,
 }
 
-/// The ports of every pool: for scheduler and dashboard those that Dask itself uses.
+/// The ports of every pool. Those of the scheduler and the dashboard are Dask's defaults.
 pub const POOL_PORTS: PoolPorts =
     PoolPorts { scheduler: 8_786, dashboard: 8_787, worker: 8_788, nanny: 8_789 };
 
 impl PoolPorts {
-    /// The ports of a scheduler's pod.
+    /// Returns the ports of a scheduler's pod.
     pub fn of_scheduler(self) -> [u16; 2] {
         [self.scheduler, self.dashboard]
     }
 
-    /// The ports of a worker's pod.
+    /// Returns the ports of a worker's pod.
     pub fn of_worker(self) -> [u16; 2] {
         [self.worker, self.nanny]
     }
 }
 
-/// A pool as its client asks for it.
+/// A pool as its client requests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// How many workers it has.
+    /// The range of the number of workers.
     pub workers: WorkerRange,
-    /// After how many idle seconds it ends; `None` if it does not end by itself.
+    /// Idle seconds after which the pool ends; `None` if it does not end by itself.
     pub idle_timeout: Option<u32>,
-    /// True if it goes on when its lab ends, until it is idle.
+    /// True if the pool continues after the end of its lab, until it is idle.
     pub outlives_lab: bool,
-    /// The certificate with which the scheduler, the workers and the clients know each other, as PEM. The client makes
-    /// it.
+    /// The certificate, as PEM, by which the scheduler, the workers and the clients recognize each other. The client
+    /// creates it.
     pub certificate: String,
     /// The certificate's private key, as PEM.
     pub key: SecretString,
 }
 
-/// The text of the programs in the pods.
+/// The source texts of the programs in the pods.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolPrograms {
     /// Starts Dask's scheduler or worker.
     pub pod: &'static str,
-    /// Runs within the scheduler, and keeps the number of workers as the pool needs it.
+    /// Runs within the scheduler, and adjusts the number of workers to the needs of the pool.
     pub keeper: &'static str,
-    /// How the keeper talks to the service.
+    /// The client with which the keeper calls the service.
     pub link: &'static str,
     /// Keeps errors of one TLS connection from ending others, which some builds of Python need.
     pub tls: &'static str,
 }
 
-/// A pool, and how its scheduler reaches the service.
+/// A pool, and the data with which its scheduler reaches the service.
 #[derive(Clone)]
 pub struct PoolLaunch {
     /// The pool.
     pub pool: Pool,
     /// The URL of the pool in the API.
     pub url: String,
-    /// The token with which the scheduler presents itself. It is valid for this pool alone.
+    /// The token with which the scheduler authenticates. It is valid for this pool alone.
     pub token: SecretString,
     /// The programs.
     pub programs: PoolPrograms,
 }
 
-/// What one worker may use, as far as it is limited.
+/// The resource limits of one worker, if it has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerSize {
     /// Thousandths of a CPU.
@@ -98,7 +98,7 @@ pub struct WorkerSize {
     pub memory_bytes: Option<u64>,
 }
 
-/// Shows nothing that is secret.
+/// Shows nothing secret.
 impl fmt::Debug for PoolLaunch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PoolLaunch").field("url", &self.url).finish_non_exhaustive()
@@ -106,7 +106,7 @@ impl fmt::Debug for PoolLaunch {
 }
 
 impl PoolLaunch {
-    /// The files of the scheduler's pod, by name. All are kept secret.
+    /// Returns the files of the scheduler's pod, by name. All of them are kept secret.
     pub fn files(&self, size: WorkerSize) -> BTreeMap<&'static str, Vec<u8>> {
         let pool = json!({
             "url": self.url,
@@ -130,7 +130,7 @@ impl PoolLaunch {
         ])
     }
 
-    /// True if workers have this file too: all but the scheduler's token.
+    /// Returns true if workers have the file, too: every file except the scheduler's token.
     pub fn is_of_workers(file: &str) -> bool {
         file != TOKEN
     }

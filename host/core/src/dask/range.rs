@@ -1,9 +1,9 @@
-//! How many workers a pool may have.
+//! The range of the number of workers of a pool.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most workers that a pool can be asked to have. Sites and quotas allow fewer.
+/// Largest number of workers that a pool can request. Sites and quotas allow fewer.
 pub const MOST_WORKERS: u32 = 10_000;
 
 /// How many workers a pool has: from `minimum` to `maximum`, as its scheduler needs them. If both are the same, the pool
@@ -17,22 +17,22 @@ pub struct WorkerRange {
 }
 
 impl WorkerRange {
-    /// A fixed number of workers.
+    /// Creates a range with a fixed number of workers.
     pub fn fixed(workers: u32) -> Self {
         Self { minimum: workers, maximum: workers }
     }
 
-    /// True if the pool's scheduler decides how many workers it has.
+    /// Returns true if the pool's scheduler decides on the number of workers.
     pub fn is_adaptive(self) -> bool {
         self.minimum < self.maximum
     }
 
-    /// The number within the range that is nearest to `workers`.
+    /// Returns the number within the range that is nearest to `workers`.
     pub fn nearest(self, workers: u32) -> u32 {
         workers.min(self.maximum).max(self.minimum)
     }
 
-    /// The range on a site where every pool has to be adaptive: the same maximum, without a minimum.
+    /// Returns the range for a site on which every pool has to be adaptive: the same maximum, without a minimum.
     #[must_use]
     pub fn without_minimum(self) -> Self {
         Self { minimum: 0, ..self }

@@ -1,4 +1,4 @@
-//! Which worker pods to create and to delete, so that a pool has as many as it is to have.
+//! Decides which worker pods to create and to delete, so that a pool reaches its target.
 
 use std::cmp::Reverse;
 
@@ -6,20 +6,20 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::stage::{ObservedPod, PodLife};
 
-/// How old a worker has to be before another takes its place after it has ended. A worker that cannot start is tried again
-/// at this pace, and its log can be read meanwhile.
+/// The minimum age of an ended worker before it is replaced. A worker that cannot start is retried at this pace, and
+/// its log can be read in the meantime.
 const REPLACED_AFTER: SignedDuration = SignedDuration::from_secs(20);
 
 /// A worker's pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerPod {
-    /// Its name.
+    /// The name of the pod.
     pub name: String,
-    /// Its uid.
+    /// The uid of the pod.
     pub uid: Option<String>,
-    /// What it does.
+    /// The state of the pod.
     pub life: PodLife,
-    /// When it was created.
+    /// The time at which the pod was created.
     pub created: Option<Timestamp>,
 }
 
@@ -29,28 +29,28 @@ impl From<&ObservedPod> for WorkerPod {
     }
 }
 
-/// What to create and to delete.
+/// The worker pods to create and to delete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkerPlan {
-    /// How many workers to create.
+    /// The number of workers to create.
     pub create: u32,
     /// The pods to delete: their names and uids.
     pub delete: Vec<(String, Option<String>)>,
-    /// When the plan changes if nothing else happens.
+    /// The time at which the plan changes if nothing else happens.
     pub again_at: Option<Timestamp>,
 }
 
 impl WorkerPlan {
-    /// True if there is nothing to do now.
+    /// Returns true if there is nothing to do now.
     pub fn is_empty(&self) -> bool {
         self.create == 0 && self.delete.is_empty()
     }
 }
 
-/// Plans for a pool that is to have `target` workers.
+/// Plans the worker pods of a pool that is to have `target` workers.
 ///
-/// A worker that runs is never deleted, because it may hold data: the pool's scheduler retires it, and its pod then ends.
-/// Of those that do not run yet, the youngest are deleted first.
+/// A running worker is never deleted, because it may hold data: the pool's scheduler retires it, and its pod then ends.
+/// Among workers that do not run yet, the youngest are deleted first.
 pub fn plan_workers(target: u32, pods: &[WorkerPod], now: Timestamp) -> WorkerPlan {
     let mut plan = WorkerPlan::default();
     let (mut present, mut waiting, mut resting) = (0_u32, Vec::new(), Vec::new());
@@ -68,7 +68,8 @@ pub fn plan_workers(target: u32, pods: &[WorkerPod], now: Timestamp) -> WorkerPl
         }
     }
     for (due, pod) in resting {
-        // One that is missed is replaced when it is due; one that was retired is not missed.
+        // An ended worker that the pool still needs is replaced when it is due. A retired worker is not needed any
+        // more.
         if present < target {
             present += 1;
             plan.again_at = plan.again_at.into_iter().chain([due]).min();
@@ -107,8 +108,8 @@ mod tests {
         text.chars().enumerate().map(pod).collect()
     }
 
-    /// Columns: the target; the pods, which are created one per second; the present second; how many to create; which to
-    /// delete.
+    /// Columns: the target; the pods, which are created one per second; the present second; the number to create; the
+    /// pods to delete.
     #[test]
     fn a_pool_gets_the_workers_that_it_is_to_have() {
         for (target, present, now, create, delete) in [

@@ -1,4 +1,4 @@
-//! What a lab has to know of its claim.
+//! The state of a claim, as its lab needs it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,17 @@ use serde::{Deserialize, Serialize};
 use super::{Claim, ClaimPhase, ClusterRef, ReclaimPolicy, Target, TargetPhase, World};
 use crate::names::NamespaceName;
 
-/// How far a claim is.
+/// The progress of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimState {
-    /// There is no such claim.
+    /// The claim does not exist.
     Absent,
-    /// It has no target yet. If something is in the way that may pass, what it is.
+    /// The claim has no target yet. The text names an obstacle that may pass, if there is one.
     Waiting(Option<String>),
-    /// It has a target.
+    /// The claim has a target.
     Bound(Binding),
-    /// It will have no target unless somebody does something about it: the reason in `CamelCase`, and in words.
+    /// The claim will not get a target unless somebody intervenes. The fields are the reason in `CamelCase`, and in
+    /// words.
     Failed(String, String),
 }
 
@@ -24,9 +25,9 @@ pub enum ClaimState {
 pub struct Binding {
     /// The target's namespace.
     pub namespace: NamespaceName,
-    /// How its cluster is reached; `None` for the service's own cluster.
+    /// The reference to the target's cluster; `None` for the service's own cluster.
     pub cluster: Option<ClusterRef>,
-    /// What becomes of the namespace when the claim is deleted.
+    /// The fate of the namespace when the claim is deleted.
     pub fate: NamespaceFate,
 }
 
@@ -42,7 +43,7 @@ pub enum NamespaceFate {
 }
 
 impl World {
-    /// How far the claim of this name is.
+    /// Returns the state of the claim of this name.
     pub fn claim_state(&self, name: &str) -> ClaimState {
         let Some(claim) = self.claims.get(name) else { return ClaimState::Absent };
         let target = claim.spec.target_name.as_ref().and_then(|target| self.targets.get(target.as_str()));
@@ -67,12 +68,12 @@ impl World {
         Some(Binding { namespace, cluster: target.cluster(), fate })
     }
 
-    /// Why waiting is of no use.
+    /// Returns the reason why waiting for a target is useless, if there is one.
     fn failure_of(&self, claim: &Claim) -> Option<(String, String)> {
         let being_made = self.targets.get(&claim.name_of_made_target());
         let failed = being_made.filter(|target| target.status.phase == Some(TargetPhase::Failed));
         let of_target = failed.and_then(|target| super::reconcile::problem(&target.status.conditions));
-        // The binder's own findings are about what people have written.
+        // These findings of the binder are about mistakes in the objects, so they do not pass by themselves.
         let wrong = ["ClassNotFound", "InvalidClass", "TargetTaken", "TargetReleased", "SeveralTargets"];
         let of_claim = claim.problem().filter(|problem| wrong.contains(&problem.reason.as_str()));
         of_target.or(of_claim).map(|problem| (problem.reason.clone(), problem.message.clone()))

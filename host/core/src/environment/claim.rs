@@ -1,4 +1,4 @@
-//! `DeploymentTargetClaim`: somebody wants a target.
+//! `DeploymentTargetClaim`: a request for a target.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::condition::Condition;
 use crate::custom_resource::{Kind, Object};
 use crate::names::ObjectName;
 
-/// Somebody wants a target of a class, or a particular one.
+/// A request for any target of a class, or for a particular target.
 pub type Claim = Object<ClaimSpec, ClaimStatus>;
 
 /// What a claim asks for.
@@ -47,7 +47,7 @@ pub enum ClaimPhase {
 }
 
 impl ClaimPhase {
-    /// Every phase.
+    /// All phases.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Bound, Self::Lost];
 
     /// The phase as it is written in claims.
@@ -66,29 +66,29 @@ impl Kind for Claim {
 }
 
 impl Claim {
-    /// True if the claim was bound once.
+    /// Returns true if the claim was bound once.
     pub fn was_bound(&self) -> bool {
         self.annotation(BIND_COMPLETE).is_some()
     }
 
-    /// True if the claim has a target.
+    /// Returns true if the claim has a target.
     pub fn is_bound(&self) -> bool {
         self.status.phase == Some(ClaimPhase::Bound)
     }
 
-    /// True if a provisioner is to make a target for the claim.
+    /// Returns true if a provisioner is to make a target for the claim.
     pub fn is_dynamic(&self) -> bool {
         self.annotation(DT_PROVISIONER).is_some()
     }
 
-    /// The name of the target that the built-in provisioner makes for the claim. It is the same at each attempt, so that a
-    /// repeated one makes no second target.
+    /// Returns the name of the target that the built-in provisioner makes for the claim. Each attempt uses the same
+    /// name, so a repeated attempt makes no second target.
     pub(super) fn name_of_made_target(&self) -> String {
         let part: String = self.uid().chars().filter(|letter| *letter != '-').take(8).collect();
         format!("{}-{part}", self.name())
     }
 
-    /// The problem in the condition `ErrorOccurred`.
+    /// Returns the problem in the condition `ErrorOccurred`.
     pub fn problem(&self) -> Option<&Condition> {
         super::reconcile::problem(&self.status.conditions)
     }

@@ -1,4 +1,4 @@
-//! `DeploymentTargetClass`: a way in which targets are made, and what becomes of them.
+//! `DeploymentTargetClass`: the way in which targets are made and reclaimed.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use super::NAMESPACE_PROVISIONER;
 use crate::custom_resource::{Kind, Object};
 use crate::names::{NamespaceName, ObjectName};
 
-/// A way in which targets are made. Classes are in no namespace.
+/// The way in which targets are made and reclaimed. Classes are cluster-scoped.
 pub type Class = Object<ClassSpec, ()>;
 
 /// What a class says.
@@ -59,8 +59,9 @@ static BUILT_IN: LazyLock<[Class; 2]> =
     LazyLock::new(|| [built_in("delete", ReclaimPolicy::Delete), built_in("retain", ReclaimPolicy::Retain)]);
 
 impl Class {
-    /// `delete` and `retain`: what the values of `kubernetes.namespaces` of these names mean, for the labs for which a
-    /// policy chooses it. They have no account, because the service itself works in the namespaces.
+    /// Returns the built-in class `delete` or `retain`. It has the meaning of the value of the same name of
+    /// `kubernetes.namespaces`, for the labs for which a policy chooses it. The built-in classes have no account,
+    /// because the service itself works in the namespaces.
     pub fn built_in(name: &str) -> Option<&'static Self> {
         BUILT_IN.iter().find(|class| class.name() == name)
     }
@@ -82,19 +83,19 @@ fn built_in(name: &str, reclaim_policy: ReclaimPolicy) -> Class {
 /// The parameters of the built-in provisioner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
-    /// The first part of the names of namespaces that nobody has named.
+    /// The first part of the names of namespaces for which no name was requested.
     pub namespace_prefix: String,
-    /// Whether a target gets an account of its own and a Secret with its token.
+    /// True if a target gets an account of its own and a Secret with its token.
     pub credentials: bool,
-    /// The Secret with a kubeconfig of another cluster, in which the namespaces are made.
+    /// The Secret with a kubeconfig of another cluster, in which the namespaces are created.
     pub credentials_secret: Option<ObjectName>,
-    /// What Pod Security Admission enforces in the namespace.
+    /// The Pod Security Standard that Pod Security Admission enforces in the namespace.
     pub pod_security: String,
     /// The limits of the namespace's quota.
     pub quota: BTreeMap<String, String>,
 }
 
-/// Why the parameters of a class cannot be used.
+/// The reason why the parameters of a class cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("parameters.{key}: {value:?} {problem}")]
 pub struct InvalidParameter {
@@ -103,8 +104,8 @@ pub struct InvalidParameter {
     problem: String,
 }
 
-/// The longest prefix of a namespace's name. With a number and a part of a uid after it, the name has at most 63
-/// characters.
+/// The largest length of the prefix of a namespace's name. With a number and a part of a uid after it, the name has at
+/// most 63 characters.
 const LONGEST_PREFIX: usize = 30;
 
 impl Parameters {

@@ -9,7 +9,7 @@ use super::{
 use crate::custom_resource::definition;
 use crate::structural_schema::structural_schema;
 
-/// The definitions that are installed in a cluster.
+/// Returns the definitions to install in a cluster.
 pub fn definitions() -> [Value; 4] {
     [
         definition::<Class>(
@@ -64,7 +64,7 @@ pub fn definitions() -> [Value; 4] {
     ]
 }
 
-/// The schema of classes, so that everybody sees what counts where nothing is written.
+/// Returns the schema of classes. It contains the defaults, so that users can see them in the objects.
 fn class_spec() -> Value {
     let mut spec = structural_schema::<ClassSpec>();
     for (field, default) in [("reclaimPolicy", json!("Retain")), ("poolSize", json!(0))] {

@@ -1,10 +1,9 @@
-//! Environments: where labs run. A claim asks for a target of a class; a target is a namespace with credentials, in
-//! this cluster or in another.
+//! Environments: the places where labs run. A claim requests a target of a class; a target is a namespace with
+//! credentials, in this cluster or in another.
 //!
 //! The four kinds are custom resources of the group `wasmspawner.io`. Claims, targets and environments are in the
-//! service's own namespace, where only the service and the site's administrators may write. [`reconcile`] decides what
-//! is to be done about all of them at once: the binder joins claims and targets, and the provisioner makes and removes
-//! namespaces.
+//! service's own namespace, where only the service and the site's administrators may write. [`reconcile`] decides on
+//! all of them at once: the binder joins claims and targets, and the provisioner makes and removes namespaces.
 
 mod binding;
 mod claim;
@@ -34,26 +33,27 @@ pub use target::{
 /// The name of the provisioner that makes namespaces, which is built into the service.
 pub const NAMESPACE_PROVISIONER: &str = "wasmspawner.io/namespace";
 
-/// Annotation of a claim: it was bound once, so a missing target is lost.
+/// Annotation of a claim: the claim was bound before, so a missing target counts as lost.
 pub const BIND_COMPLETE: &str = "wasmspawner.io/bind-complete";
 /// Annotation of a claim: the binder has chosen the target, not the claim's owner.
 pub const BOUND_BY_CONTROLLER: &str = "wasmspawner.io/bound-by-controller";
 /// Annotation of a claim: the provisioner that is to make a target for it.
 pub const DT_PROVISIONER: &str = "wasmspawner.io/dt-provisioner";
-/// Annotation of a target: the provisioner that has made it.
+/// Annotation of a target: the provisioner that made it.
 pub const PROVISIONED_BY: &str = "wasmspawner.io/provisioned-by";
-/// Annotation of a claim, and of a target that is or was bound to it: whose it is, as `USER` or `USER/SERVER`. A
-/// released target goes to the same owner again.
+/// Annotation of a claim, and of a target that is or was bound to it: the owner, as `USER` or `USER/SERVER`. A released
+/// target goes to the same owner again.
 pub const OWNER: &str = "wasmspawner.io/owner";
-/// Annotation of a claim, and of the target made for it: the name that the namespace is to have.
+/// Annotation of a claim, and of the target made for it: the requested name of the namespace.
 pub const NAMESPACE: &str = "wasmspawner.io/namespace";
-/// Annotation of a target: the Secret with a kubeconfig of the other cluster in which the built-in provisioner has made it.
+/// Annotation of a target: the Secret with a kubeconfig of the other cluster in which the built-in provisioner made it.
 pub const CLUSTER: &str = "wasmspawner.io/cluster";
-/// Label of a target that was released and not given to anybody else. Without it, the target is free for all.
+/// Label of a target that was released and has not been given to another owner. Without the label, any claim may take
+/// the target.
 pub const RELEASED: &str = "wasmspawner.io/released";
-/// Annotation of a target that was made for the pool of its class and that no claim has ever had.
+/// Annotation of a target that was made for the pool of its class and that has never been bound to a claim.
 pub const IN_POOL: &str = "wasmspawner.io/in-pool";
-/// Label of a namespace, and of what the provisioner makes in it: the uid of its target.
+/// Label of a namespace, and of the objects that the provisioner makes in it: the uid of the target.
 pub const TARGET_LABEL: &str = "wasmspawner.io/target";
 /// The finalizer of claims and targets.
 pub const FINALIZER: &str = "wasmspawner.io/environment";

@@ -1,4 +1,4 @@
-//! `Environment`: the thing that people name.
+//! `Environment`: a named place for labs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ impl Kind for Environment {
 }
 
 impl Environment {
-    /// The name of the environment's claim.
+    /// Returns the name of the environment's claim.
     pub fn claim_name(&self) -> &ObjectName {
         &self.spec.configuration.target.deployment_target_claim.claim_name
     }

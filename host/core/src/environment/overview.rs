@@ -1,4 +1,4 @@
-//! What administrators see of environments.
+//! The view of environments for administrators.
 
 use super::{ClaimPhase, EnvironmentPhase, OWNER, TargetPhase, World};
 use crate::custom_resource::Object;
@@ -6,7 +6,7 @@ use crate::custom_resource::Object;
 /// All environments, claims and targets, each sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overview {
-    /// The environments that people name.
+    /// The named environments.
     pub environments: Vec<EnvironmentView>,
     /// The claims.
     pub claims: Vec<ClaimView>,
@@ -14,70 +14,70 @@ pub struct Overview {
     pub targets: Vec<TargetView>,
 }
 
-/// An environment.
+/// An environment in the overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentView {
-    /// Its name.
+    /// The name of the environment.
     pub name: String,
     /// The name that people read.
     pub display_name: String,
-    /// Its claim.
+    /// The name of the environment's claim.
     pub claim: String,
-    /// Whether labs can run in it.
+    /// The phase, which tells whether labs can run in the environment.
     pub phase: Option<EnvironmentPhase>,
 }
 
-/// A claim.
+/// A claim in the overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimView {
-    /// Its name.
+    /// The name of the claim.
     pub name: String,
-    /// The class that it asks for.
+    /// The requested class.
     pub class: Option<String>,
-    /// The target that it has, or wants.
+    /// The target that the claim has, or requests.
     pub target: Option<String>,
-    /// Whose it is: `USER` or `USER/SERVER`.
+    /// The owner: `USER` or `USER/SERVER`.
     pub owner: Option<String>,
-    /// Where in its life it is.
+    /// The phase of the claim's life.
     pub phase: Option<ClaimPhase>,
-    /// What is wrong, in words.
+    /// The problem in words.
     pub problem: Option<String>,
 }
 
-/// A target.
+/// A target in the overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetView {
-    /// Its name.
+    /// The name of the target.
     pub name: String,
-    /// Its class.
+    /// The class of the target.
     pub class: Option<String>,
-    /// Its namespace.
+    /// The target's namespace.
     pub namespace: Option<String>,
-    /// The Secret with which its cluster is reached; `None` for the service's own.
+    /// The Secret with the credentials for the target's cluster; `None` for the service's own cluster.
     pub cluster: Option<String>,
-    /// The claim that has it, or is to have it.
+    /// The claim that has the target, or is to have it.
     pub claim: Option<String>,
-    /// Whose it is, or was when it was released.
+    /// The owner, or the former owner of a released target.
     pub owner: Option<String>,
-    /// Where in its life it is.
+    /// The phase of the target's life.
     pub phase: Option<TargetPhase>,
-    /// True while it is being removed.
+    /// True while the target is being removed.
     pub deleting: bool,
-    /// What is wrong, in words.
+    /// The problem in words.
     pub problem: Option<String>,
 }
 
-/// How many claims and targets there are in each phase, zeros included.
+/// The number of claims and targets in each phase, zeros included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseCounts {
-    /// The claims.
+    /// The number of claims in each phase.
     pub claims: [(ClaimPhase, usize); 3],
-    /// The targets.
+    /// The number of targets in each phase.
     pub targets: [(TargetPhase, usize); 5],
 }
 
 impl World {
-    /// What administrators see.
+    /// Returns the view for administrators.
     pub fn overview(&self) -> Overview {
         fn owner<S, T>(object: &Object<S, T>) -> Option<String> {
             object.annotation(OWNER).map(str::to_owned)
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// How many claims and targets there are in each phase, zeros included.
+    /// Counts claims and targets in each phase, zeros included.
     pub fn count(&self) -> PhaseCounts {
         let claims = ClaimPhase::ALL.map(|phase| {
             (phase, self.claims.values().filter(|claim| claim.status.phase == Some(phase)).count())

@@ -1,4 +1,5 @@
-//! What belongs to a target of the built-in provisioner: a namespace, and an account that may do there what labs need.
+//! The objects of a target of the built-in provisioner: a namespace, and an account with the permissions that labs need
+//! there.
 
 use std::collections::BTreeMap;
 
@@ -14,49 +15,49 @@ use crate::labels::of_installation;
 use crate::manifest::ENFORCE_LABEL;
 use crate::names::{LabelValue, NamespaceName, ObjectName};
 
-/// The name of the account, its role, and of the Secret with its token.
+/// The name of the account, of its role, and of the Secret with its token.
 const ACCOUNT: &str = "environment";
 
 /// The key of a credentials Secret with a kubeconfig.
 pub const CREDENTIALS_KEY: &str = "kubeconfig";
 
-/// What belongs to a target.
+/// The objects of a target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProvisionedObjects {
-    /// The namespace, which is made first.
+    /// The namespace, which is created first.
     pub namespace: Namespace,
-    /// The limits of the namespace.
+    /// The resource quota of the namespace.
     pub quota: Option<ResourceQuota>,
-    /// The account with permissions in the namespace; absent if the class does not want one.
+    /// The account with permissions in the namespace; absent if the class does not request one.
     pub account: Option<Account>,
 }
 
-/// An account with permissions in one namespace and nowhere else.
+/// An account with permissions in a single namespace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// The account.
+    /// The service account.
     pub service_account: ServiceAccount,
-    /// What it may do.
+    /// The permissions of the account.
     pub role: Role,
-    /// Gives it the role.
+    /// The binding of the role to the account.
     pub binding: RoleBinding,
-    /// The Secret that Kubernetes fills with its token.
+    /// The Secret that Kubernetes fills with the account's token.
     pub token: Secret,
 }
 
-/// How a target of the built-in provisioner is reached with its own account.
+/// The data with which a target of the built-in provisioner is reached through its own account.
 #[derive(Clone)]
 pub struct Credentials {
     /// The URL of the API server.
     pub api_url: String,
     /// The account's token.
     pub token: String,
-    /// The certificate of the API server's authority, in PEM; empty if it is one that everybody trusts.
+    /// The CA certificate of the API server, in PEM; empty if the CA is publicly trusted.
     pub authority: Vec<u8>,
 }
 
-/// What belongs to a target of a class with these parameters. `None` if the target does not name a valid namespace, which
-/// only an administrator's change can cause.
+/// Returns the objects of a target of a class with these parameters. Returns `None` if the target does not name a valid
+/// namespace, which only an administrator's change can cause.
 pub fn provisioned_objects(
     target: &Target,
     parameters: &Parameters,
@@ -128,8 +129,8 @@ fn account(inside: &impl Fn() -> ObjectMeta, namespace: &NamespaceName) -> Accou
     }
 }
 
-/// What labs need in a namespace: the permissions of `deploy/permissions/one-namespace.yaml`. The service can give no
-/// more than it has itself.
+/// Returns the permissions that labs need in a namespace: those of `deploy/permissions/one-namespace.yaml`. The service
+/// cannot grant permissions that it does not have itself.
 fn rules() -> Vec<PolicyRule> {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
@@ -149,13 +150,13 @@ fn rules() -> Vec<PolicyRule> {
 }
 
 impl Target {
-    /// The name of the Secret with the credentials of a provisioned target, in the service's own namespace.
+    /// Returns the name of the Secret with the credentials of a provisioned target, in the service's own namespace.
     pub fn credentials_secret_name(&self) -> Option<ObjectName> {
         ObjectName::parse(format!("{}-credentials", self.name())).ok()
     }
 
-    /// The Secret with which others reach the target with its own account. It is in the service's own namespace, like the
-    /// target, and goes with it.
+    /// Returns the Secret with which others reach the target through its own account. The Secret is in the service's
+    /// own namespace, like the target, and is deleted with it.
     pub fn credentials_secret(&self, credentials: &Credentials, instance: &LabelValue) -> Option<Secret> {
         let namespace = self.annotation(NAMESPACE)?;
         let authority =
@@ -190,7 +191,7 @@ impl Target {
         })
     }
 
-    /// The target, once what belongs to it was made.
+    /// Returns the target in the state that follows the creation of its objects.
     #[must_use]
     pub fn provisioned(&self, api_url: Option<String>, secret: Option<ObjectName>) -> Option<Self> {
         let default_namespace = NamespaceName::parse(self.annotation(NAMESPACE)?).ok()?;

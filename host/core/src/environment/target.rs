@@ -73,7 +73,7 @@ pub struct ClaimRef {
 }
 
 impl ClaimRef {
-    /// Names this claim and no later one of its name.
+    /// Creates a reference to this claim and to no later claim of the same name.
     pub(super) fn of(claim: &super::Claim) -> Option<Self> {
         let name = ObjectName::parse(claim.name()).ok()?;
         Some(Self { name, uid: Some(claim.uid().to_owned()) })
@@ -108,7 +108,7 @@ pub enum TargetPhase {
 }
 
 impl TargetPhase {
-    /// Every phase.
+    /// All phases.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Available, Self::Bound, Self::Released, Self::Failed];
 
     /// The phase as it is written in targets.
@@ -129,12 +129,12 @@ impl Kind for Target {
 }
 
 impl Target {
-    /// True if the built-in provisioner has made the target, and has to remove what belongs to it.
+    /// Returns true if the target was made by the built-in provisioner, which then has to remove the target's objects.
     pub fn is_ours(&self) -> bool {
         self.annotation(PROVISIONED_BY) == Some(NAMESPACE_PROVISIONER)
     }
 
-    /// How the service reaches the target's cluster; `None` for the service's own cluster.
+    /// Returns the reference to the target's cluster; `None` for the service's own cluster.
     pub fn cluster(&self) -> Option<ClusterRef> {
         if self.is_ours() {
             let secret = ObjectName::parse(self.annotation(CLUSTER)?).ok()?;
@@ -148,28 +148,28 @@ impl Target {
         })
     }
 
-    /// The name of the target's namespace; also while it is being made.
+    /// Returns the name of the target's namespace, even while the target is being made.
     pub fn namespace(&self) -> Option<&str> {
         let reached = self.spec.kubernetes_credentials.as_ref();
         reached.map(|reached| reached.default_namespace.as_str()).or_else(|| self.annotation(NAMESPACE))
     }
 
-    /// The problem in the condition `ErrorOccurred`.
+    /// Returns the problem in the condition `ErrorOccurred`.
     pub fn problem(&self) -> Option<&Condition> {
         super::reconcile::problem(&self.status.conditions)
     }
 
-    /// True if the claim of the target was deleted, and the target is kept for its owner.
+    /// Returns true if the claim of the target was deleted, and the target is kept for its owner.
     pub fn is_released(&self) -> bool {
         self.has_label(RELEASED)
     }
 
-    /// True if the binder or the provisioner has given the target to a claim: only they write the claim's uid.
+    /// Returns true if the binder or the provisioner gave the target to a claim: only they write the claim's uid.
     pub(super) fn was_given(&self) -> bool {
         self.spec.claim_ref.as_ref().is_some_and(|reference| reference.uid.is_some())
     }
 
-    /// True if the target says that this claim has it, or is to have it.
+    /// Returns true if the target refers to this claim as the one that has it, or is to have it.
     pub fn is_for(&self, claim: &super::Claim) -> bool {
         self.spec.claim_ref.as_ref().is_some_and(|reference| {
             reference.name == claim.name() && reference.uid.as_deref().is_none_or(|uid| uid == claim.uid())

@@ -7,17 +7,18 @@ use jiff::{SignedDuration, Timestamp};
 use super::HubServers;
 use crate::lab::{JobId, LabKey};
 
-/// Below this number of labs any share may be forgotten: a Hub that was installed anew may well know none of three.
+/// The number of labs below which any share may be forgotten: a newly installed Hub may well know none of three labs.
 const FEW: usize = 10;
 
-/// When a lab counts as forgotten, and when it is stopped.
+/// The rules for when a lab counts as forgotten, and when it is stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgottenRules {
-    /// A younger lab never counts as forgotten.
+    /// The minimum age: a younger lab never counts as forgotten.
     pub min_age: SignedDuration,
-    /// A lab that was found forgotten for this long is stopped. `None`: no lab is stopped.
+    /// The time for which a lab must be found forgotten before it is stopped. `None`: no lab is stopped.
     pub stop_after: Option<SignedDuration>,
-    /// If more than this percentage of the labs looks forgotten, the result is not trusted and no lab is stopped.
+    /// The largest percentage of labs that may look forgotten. Above it, the result is not trusted and no lab is
+    /// stopped.
     pub max_percent: u8,
     /// The time between two checks.
     pub check_every: SignedDuration,
@@ -26,11 +27,11 @@ pub struct ForgottenRules {
 /// A running or starting lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownLab {
-    /// The lab's user and server.
+    /// The user and the server of the lab.
     pub key: LabKey,
     /// The spawn that created it. A later lab with the same key has another id.
     pub job_id: JobId,
-    /// When that spawn began.
+    /// The time at which that spawn began.
     pub started_at: Timestamp,
 }
 
@@ -39,9 +40,9 @@ pub struct KnownLab {
 pub struct ForgottenLab {
     /// The lab.
     pub lab: KnownLab,
-    /// Time of the check that first found it forgotten.
+    /// The time of the check that first found the lab forgotten.
     pub since: Timestamp,
-    /// How long it was found forgotten. Time in which the Hub did not answer is not included.
+    /// The time for which the lab was found forgotten. Time in which the Hub did not answer is not included.
     pub counted: SignedDuration,
 }
 
@@ -115,8 +116,8 @@ impl Tracker {
         self.trusted_at = None;
     }
 
-    /// The time since the last trusted check, at most two intervals: if the service itself was suspended for a day,
-    /// nothing is known about the Hub during that day.
+    /// Returns the time since the last trusted check, at most two intervals. If the service itself was suspended for a
+    /// day, the state of the Hub during that day is unknown.
     fn passed(&self, rules: &ForgottenRules, now: Timestamp) -> SignedDuration {
         let passed = self.trusted_at.map_or(SignedDuration::ZERO, |last| now.duration_since(last));
         passed.clamp(SignedDuration::ZERO, rules.check_every.saturating_mul(2))
@@ -162,17 +163,17 @@ mod tests {
         labs.iter().map(|forgotten| forgotten.lab.key.to_string()).collect()
     }
 
-    /// `count` labs named `u0`, `u1` and so on, old enough to count as forgotten.
+    /// Creates `count` labs named `u0`, `u1` and so on, old enough to count as forgotten.
     fn crowd(count: usize) -> Vec<KnownLab> {
         (0..count).map(|number| lab(&format!("u{number}"), "", -60)).collect()
     }
 
-    /// A Hub that knows the labs from index `first` on.
+    /// Returns the answer of a Hub that knows the labs from index `first` on.
     fn knowing(labs: &[KnownLab], first: usize) -> HubServers {
         labs[first..].iter().map(|lab| (lab.key.user.as_str(), lab.key.server.as_str())).collect()
     }
 
-    /// Columns: what the Hub knows; the lab; whether the lab counts as forgotten.
+    /// Columns: the servers that the Hub lists; the lab; whether the lab counts as forgotten.
     #[test]
     fn a_lab_is_forgotten_if_the_hub_does_not_list_it_and_it_is_old_enough() {
         for (hub, user, server, started, expected) in [

@@ -73,16 +73,16 @@ pub enum IncompleteList {
     NoServers,
 }
 
-/// The most users and servers that are read.
+/// The largest number of users and servers that are read.
 const MOST: usize = 200_000;
-/// The longest name of a user or a server that is read, in bytes. JupyterHub's database has 255 characters.
+/// The largest length of a user's or a server's name that is read, in bytes. JupyterHub's database has 255 characters.
 const LONGEST_NAME: usize = 1020;
 
 /// The pages read so far.
 #[derive(Debug, Default)]
 pub struct Listing {
     servers: HubServers,
-    /// How many users and servers there are.
+    /// The number of users and servers.
     count: usize,
     next: usize,
     total: Option<usize>,
@@ -127,15 +127,15 @@ impl Listing {
         }
     }
 
-    /// The servers of all pages together.
+    /// Returns the servers of all pages together.
     pub fn servers(self) -> HubServers {
         self.servers
     }
 }
 
 impl HubServers {
-    /// True if the Hub knows the lab. A user who is listed as active without any server is about to get one, or the Hub
-    /// has just started; in both cases all of the user's labs count as known.
+    /// Returns true if the Hub knows the lab. A user who is listed as active without any server is about to get one, or
+    /// the Hub has just started; in both cases all of the user's labs count as known.
     pub fn know(&self, lab: &LabKey) -> bool {
         let servers = self.users.get(lab.user.as_str());
         servers.is_some_and(|servers| servers.is_empty() || servers.contains(lab.server.as_str()))

@@ -3,15 +3,15 @@ use crate::options::Options;
 
 /// The option with the chosen image.
 pub const IMAGE: &str = "image";
-/// The field of the form in which an image is searched.
+/// The field of the form in which a user searches for an image.
 pub const IMAGE_SEARCH: &str = "image_search";
-/// The choice in the form that stands for the searched image. No entry has this name, because it has a space.
+/// The choice in the form that stands for the searched image. The name contains a space, so no entry can have it.
 pub const ANOTHER_IMAGE: &str = "another image";
 
-/// How many names of images an error lists.
+/// Largest number of names of images that an error lists.
 const LISTED: usize = 10;
 
-/// The image that a user asks for.
+/// The image that a user requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageChoice(Option<String>);
 
@@ -24,25 +24,25 @@ pub struct ChoiceError {
 }
 
 impl ImageChoice {
-    /// Takes the choice out of a submission of the form, or out of the options of a request.
+    /// Removes the choice from a submission of the form, or from the options of a request, and returns it.
     pub fn take(options: &mut Options) -> Self {
         let mut taken = |name: &str| {
             options.remove(name).map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
         };
         let (image, searched) = (taken(IMAGE), taken(IMAGE_SEARCH));
         let asked = match image {
-            // Without a searched image, the choice stays what it is: one that no menu has.
+            // Without a searched image, the choice keeps its text, which no menu has as a name.
             Some(image) if image == ANOTHER_IMAGE => searched.or(Some(image)),
             image => image.or(searched),
         };
         Self(asked.map(|asked| asked.trim().to_owned()))
     }
 
-    /// The entry of the menu that is meant; `None` if the menu is empty and no image is asked for.
+    /// Returns the requested entry of the menu; `None` if the menu is empty and no image is requested.
     ///
     /// # Errors
     ///
-    /// If the menu has no such entry, or several fit.
+    /// Fails if the menu has no such entry, or if several entries match.
     pub fn of<'a>(&self, menu: &'a ImageMenu) -> Result<Option<&'a MenuEntry>, ChoiceError> {
         let Some(asked) = &self.0 else { return Ok(menu.default_entry()) };
         menu.find(asked).map(Some).ok_or_else(|| ChoiceError { asked: asked.clone(), there_is: listed(menu) })

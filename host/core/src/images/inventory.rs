@@ -7,7 +7,7 @@ use super::tag_order::NewestFirst;
 use super::{ImageReference, Repository, Tag};
 use crate::digest::Digest;
 
-/// What the service knows about the images in registries. It can be stored as JSON.
+/// The images in registries that are known to the service. The inventory can be stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
     repositories: BTreeMap<Repository, RepositoryImages>,
@@ -18,11 +18,11 @@ pub struct Inventory {
 #[serde(from = "StoredImages", into = "StoredImages")]
 pub struct RepositoryImages {
     tags: Vec<KnownTag>,
-    /// Where each tag is in `tags`.
+    /// The index in `tags` of each tag.
     places: HashMap<Tag, usize>,
-    /// When the registry last answered all questions; absent if it never has.
+    /// The time at which the registry last answered all requests; absent if it never has.
     pub refreshed_at: Option<Timestamp>,
-    /// Why the images are not up to date.
+    /// The reason why the images are not up to date.
     pub problem: Option<RefreshProblem>,
 }
 
@@ -46,30 +46,30 @@ impl From<RepositoryImages> for StoredImages {
     }
 }
 
-/// A tag, and the image that it meant when the registry was last asked.
+/// A tag, and the image that it referred to when the registry was last asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownTag {
     /// The tag.
     pub tag: Tag,
     /// The digest of the image's manifest, or of the index of its platforms.
     pub digest: Option<Digest>,
-    /// When the registry was last asked about this tag.
+    /// The time at which the registry was last asked about this tag.
     pub checked_at: Timestamp,
-    /// True if the tag has meant another image before.
+    /// True if the tag has referred to another image before.
     pub has_moved: bool,
 }
 
-/// Why the registry has not answered.
+/// The reason why the registry has not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefreshProblem {
-    /// What is wrong.
+    /// The error in words.
     pub message: String,
-    /// Since when, without an answer in between.
+    /// The time of the first failure since the last answer.
     pub since: Timestamp,
 }
 
 impl Inventory {
-    /// What is known about a repository, without the tags that are not meant.
+    /// Returns the entry of a repository, reduced to the tags for which `is_meant` returns true.
     #[must_use]
     pub fn kept(&self, repository: &Repository, is_meant: impl Fn(&Tag) -> bool) -> RepositoryImages {
         let RepositoryImages { tags, refreshed_at, problem, .. } =
@@ -78,42 +78,42 @@ impl Inventory {
         RepositoryImages::new(tags, refreshed_at, problem)
     }
 
-    /// True if nothing is known about one of the repositories, because its registry has not answered yet.
+    /// Returns true if nothing is known about one of the repositories, because its registry has not answered yet.
     pub fn is_incomplete(&self) -> bool {
         self.repositories.values().any(|images| images.refreshed_at.is_none() && images.tags.is_empty())
     }
 
-    /// True if one of the repositories was not asked about yet, not even in vain.
+    /// Returns true if no request about one of the repositories was made yet, not even a failed one.
     pub fn is_unread(&self) -> bool {
         let is_unread = |images: &RepositoryImages| images.problem.is_none() && images.refreshed_at.is_none();
         self.repositories.values().any(|images| images.tags.is_empty() && is_unread(images))
     }
 
-    /// The same inventory with other knowledge about one repository.
+    /// Replaces the entry of one repository.
     #[must_use]
     pub fn with(mut self, repository: Repository, images: RepositoryImages) -> Self {
         self.repositories.insert(repository, images);
         self
     }
 
-    /// The repositories with their images.
+    /// Returns the repositories with their images.
     pub fn repositories(&self) -> impl Iterator<Item = (&Repository, &RepositoryImages)> {
         self.repositories.iter()
     }
 
-    /// What is known about a repository.
+    /// Returns the entry of a repository.
     pub fn repository(&self, name: &Repository) -> Option<&RepositoryImages> {
         self.repositories.get(name)
     }
 
-    /// The digest that the image has, or had when the registry was last asked.
+    /// Returns the digest in the reference, or else the digest that the image had when the registry was last asked.
     pub fn digest(&self, image: &ImageReference) -> Option<Digest> {
         image.digest.or_else(|| self.repository(&image.repository)?.find(image.tag())?.digest)
     }
 }
 
 impl RepositoryImages {
-    /// The images with these tags, in any order.
+    /// Creates the entry of a repository with these tags, which may be in any order.
     pub(super) fn new(
         tags: Vec<KnownTag>,
         refreshed_at: Option<Timestamp>,
@@ -128,17 +128,17 @@ impl RepositoryImages {
         Self { tags, places, refreshed_at, problem }
     }
 
-    /// The tags, newest first as far as they tell.
+    /// Returns the tags, newest first if their names show an order.
     pub fn tags(&self) -> &[KnownTag] {
         &self.tags
     }
 
-    /// What is known about a tag.
+    /// Returns the entry of a tag.
     pub fn find(&self, tag: &str) -> Option<&KnownTag> {
         self.places.get(tag).map(|at| &self.tags[*at])
     }
 
-    /// The same images after the registry could not be asked.
+    /// Returns the same images with a note that the registry did not answer.
     #[must_use]
     pub fn after_failure(mut self, message: String, now: Timestamp) -> Self {
         let since = self.problem.map_or(now, |problem| problem.since);

@@ -28,7 +28,7 @@ pub struct MenuEntry {
     pub name: String,
     /// The image with its tag.
     pub reference: String,
-    /// Pins the image; the digest that the service knows is used if it is absent.
+    /// The digest that pins the image. If it is absent, the digest that the service knows is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The text that is shown.
@@ -42,31 +42,31 @@ pub struct MenuEntry {
     /// True for the images that the site recommends.
     #[serde(default)]
     pub recommended: bool,
-    /// Where the form shows it.
+    /// The place of the entry in the form.
     #[serde(default)]
     pub place: Place,
 }
 
-/// Where the form shows an entry.
+/// The place of an entry in the form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// First if it is recommended, or if every node has it; else with the rest.
+    /// Among the first if the entry is recommended, or if every node has its image; otherwise with the rest.
     #[default]
     Automatic,
-    /// With the first ones.
+    /// Among the first entries.
     First,
     /// In the list of all other images.
     Rest,
-    /// Nowhere, for this reason.
+    /// Nowhere; the text is the reason.
     Hidden(String),
 }
 
-/// Another name of an entry.
+/// An alternative name of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageClass {
-    /// The name that can be asked for.
+    /// The alternative name.
     pub name: String,
     /// The name of the entry.
     pub entry: String,
@@ -112,13 +112,13 @@ impl ImageMenu {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// The entry of this name.
+    /// Returns the entry of this name.
     pub(super) fn entry(&self, name: &str) -> Option<&MenuEntry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The entry that is asked for: by its name or class, or else, if only one entry fits, by its image, its tag or the
-    /// text that is shown.
+    /// Finds the requested entry: by its name or class, or else, if only one entry matches, by its image, its tag or
+    /// its displayed text.
     pub(super) fn find(&self, asked: &str) -> Option<&MenuEntry> {
         let of_class = || self.entry(&self.classes.iter().find(|class| class.name == asked)?.entry);
         self.entry(asked).or_else(of_class).or_else(|| self.only(asked))
@@ -135,7 +135,7 @@ impl ImageMenu {
         fitting.next().filter(|_| fitting.next().is_none())
     }
 
-    /// The entry for users who choose none: the first that is recommended, or else the first that is shown.
+    /// Returns the entry for users who choose none: the first recommended one, or else the first that is shown.
     pub(super) fn default_entry(&self) -> Option<&MenuEntry> {
         let mut shown = self.entries.iter().filter(|entry| !entry.is_hidden());
         let first = shown.clone().next();
@@ -144,7 +144,7 @@ impl ImageMenu {
 }
 
 impl MenuEntry {
-    /// The image with its digest, as far as that is known.
+    /// Returns the image, with its digest if that is known.
     pub fn reference_in(&self, inventory: &Inventory) -> Option<ImageReference> {
         let reference: ImageReference = self.reference.parse().ok()?;
         let pinned = self.digest.as_deref().and_then(|digest| digest.parse().ok());
@@ -152,7 +152,7 @@ impl MenuEntry {
         Some(ImageReference { digest, ..reference })
     }
 
-    /// True if the form does not show it.
+    /// Returns true if the form does not show the entry.
     pub(super) fn is_hidden(&self) -> bool {
         matches!(self.place, Place::Hidden(_))
     }

@@ -1,4 +1,5 @@
-//! Container images: what registries have, from what users choose, and which digest a lab is pinned to.
+//! Container images: the images in registries, the images that users choose from, and the digest to which a lab is
+//! pinned.
 
 mod choice;
 mod inventory;

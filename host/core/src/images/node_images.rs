@@ -7,33 +7,33 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use super::{ImageReference, Repository};
 use crate::digest::Digest;
 
-/// The nodes on which labs can run, and the images that they have. A clone shares the nodes.
+/// The nodes on which labs can run, and the images that they have. A clone shares the data of the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeImages {
     nodes: BTreeMap<String, Arc<LabNode>>,
-    /// How many nodes there are on which labs can be placed.
+    /// The number of nodes on which labs can be placed.
     eligible: usize,
-    /// On how many of these nodes each image is, so that nobody asks every node about every image.
+    /// The number of these nodes that have each image, kept here so that a lookup does not visit every node.
     counts: BTreeMap<Repository, Counts>,
 }
 
-/// On how many nodes the images of a repository are.
+/// The number of nodes that have the images of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
-    /// The nodes with the image of a digest, and its size on a node's disk in bytes.
+    /// For each digest, the number of nodes with the image, and the image's size on a node's disk in bytes.
     digests: BTreeMap<Digest, (usize, u64)>,
-    /// The nodes with any image of a tag.
+    /// For each tag, the number of nodes with any image of the tag.
     tags: BTreeMap<String, usize>,
 }
 
 /// A node, and the images that it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabNode {
-    /// Why no lab can be placed there; absent if labs can.
+    /// The reason why no lab can be placed there; absent if labs can be.
     pub excluded: Option<String>,
     /// The labels of the node.
     pub labels: BTreeMap<String, String>,
-    /// Since when it is a node of the cluster.
+    /// The time at which the node joined the cluster.
     pub created: Option<Timestamp>,
     images: BTreeMap<Repository, OnNode>,
 }
@@ -41,12 +41,12 @@ pub struct LabNode {
 /// The images of a repository on one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OnNode {
-    /// With their size on the node's disk in bytes.
+    /// The digests, with the size of each image on the node's disk in bytes.
     digests: BTreeMap<Digest, u64>,
     tags: BTreeSet<String>,
 }
 
-/// The nodes that are meant.
+/// The rules that select the nodes for labs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeRules {
     /// Labels that a node must have.
@@ -56,7 +56,7 @@ pub struct NodeRules {
 }
 
 impl NodeRules {
-    /// Why no lab can be placed on a node; `None` if labs can.
+    /// Returns the reason why no lab can be placed on a node; `None` if labs can be.
     fn excluded(&self, node: &Node) -> Option<String> {
         let labels = node.metadata.labels.clone().unwrap_or_default();
         if let Some((key, value)) = self.selector.iter().find(|(key, value)| labels.get(*key) != Some(*value))
@@ -76,7 +76,7 @@ impl NodeRules {
 }
 
 impl LabNode {
-    /// A node, by what the API server says about it.
+    /// Reads a node from its object in the API.
     pub fn observed(node: &Node, rules: &NodeRules) -> Self {
         let mut observed = Self {
             excluded: rules.excluded(node),
@@ -99,7 +99,7 @@ impl LabNode {
         observed
     }
 
-    /// True if the node has the image: that of the digest if it is known, and else any of the tag.
+    /// Returns true if the node has the image: the image of the digest if that is known, and otherwise any of the tag.
     pub fn has(&self, image: &ImageReference) -> bool {
         self.images.get(&image.repository).is_some_and(|images| match &image.digest {
             Some(digest) => images.digests.contains_key(digest),
@@ -109,7 +109,7 @@ impl LabNode {
 }
 
 impl NodeImages {
-    /// Notes what a node is like now.
+    /// Adds a node, or replaces its earlier state.
     pub fn insert(&mut self, name: String, node: LabNode) {
         self.remove(&name);
         if node.excluded.is_none() {
@@ -121,7 +121,7 @@ impl NodeImages {
         self.nodes.insert(name, Arc::new(node));
     }
 
-    /// Forgets a node.
+    /// Removes a node.
     pub fn remove(&mut self, name: &str) {
         let Some(node) = self.nodes.remove(name).filter(|node| node.excluded.is_none()) else { return };
         self.eligible -= 1;
@@ -133,22 +133,23 @@ impl NodeImages {
         self.counts.retain(|_, counts| !counts.digests.is_empty() || !counts.tags.is_empty());
     }
 
-    /// All nodes with their names, also those on which no lab can be placed.
+    /// Returns all nodes with their names, even those on which no lab can be placed.
     pub fn nodes(&self) -> impl Iterator<Item = (&str, &LabNode)> {
         self.nodes.iter().map(|(name, node)| (name.as_str(), node.as_ref()))
     }
 
-    /// The node of this name.
+    /// Returns the node of this name.
     pub fn node(&self, name: &str) -> Option<&LabNode> {
         self.nodes.get(name).map(AsRef::as_ref)
     }
 
-    /// How many nodes there are on which labs can be placed.
+    /// Returns the number of nodes on which labs can be placed.
     pub fn count(&self) -> usize {
         self.eligible
     }
 
-    /// How many of these nodes have the image: that of the digest if it is known, and else any of the tag.
+    /// Counts the nodes for labs that have the image: the image of the digest if that is known, and otherwise any of
+    /// the tag.
     pub fn with(&self, image: &ImageReference) -> usize {
         let counted = self.counts.get(&image.repository).and_then(|counts| match &image.digest {
             Some(digest) => counts.digests.get(digest).map(|(nodes, _)| *nodes),
@@ -157,7 +158,7 @@ impl NodeImages {
         counted.unwrap_or_default()
     }
 
-    /// What the image needs on a node's disk, in bytes.
+    /// Returns the size of the image on a node's disk, in bytes.
     pub fn size(&self, repository: &Repository, digest: Digest) -> Option<u64> {
         self.counts.get(repository)?.digests.get(&digest).map(|(_, size)| *size)
     }

@@ -1,24 +1,24 @@
 use super::{ImageMenu, ImageReference, Inventory, MenuEntry, NodeImages, Place};
 
-/// Up to this number all images are shown at once if nobody knows which nodes have them.
+/// Largest number of images that are all shown at once if it is unknown which nodes have them.
 const FEW: usize = 6;
 
-/// An entry of a menu, with what the service knows about its image.
+/// An entry of a menu, with the data that the service has about its image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferedImage<'a> {
     /// The entry.
     pub entry: &'a MenuEntry,
-    /// Where it is shown; never [`Place::Automatic`].
+    /// The place of the entry in the form; never [`Place::Automatic`].
     pub place: Place,
     /// True for the image of users who choose none.
     pub is_default: bool,
     /// The image, with its digest if it is known.
     pub image: Option<ImageReference>,
-    /// How many nodes have it, of those on which labs can be placed.
+    /// The number of nodes that have the image, among those on which labs can be placed.
     pub nodes_with: usize,
 }
 
-/// The entries of a menu, in the order in which they are shown: the recommended ones before the others.
+/// Returns the entries of a menu in display order: the recommended ones before the others.
 pub fn offer<'a>(menu: &'a ImageMenu, inventory: &Inventory, nodes: &NodeImages) -> Vec<OfferedImage<'a>> {
     let default = menu.default_entry().map(|entry| entry.name.as_str());
     let few = menu.entries.iter().filter(|entry| !entry.is_hidden()).count() <= FEW;

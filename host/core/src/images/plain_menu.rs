@@ -1,7 +1,7 @@
 use super::{ImageMenu, ImageReference, Inventory, MenuEntry, Place, Repository};
 
-/// The menu of a site without a policy for it: all images of these repositories, newest first. The image `default`, that
-/// of labs without a choice, is recommended if it is one of them.
+/// Returns the menu of a site without a policy for it: all images of these repositories, newest first. The image
+/// `default`, which labs without a choice get, is recommended if it is among them.
 pub fn plain_menu<'a>(
     inventory: &Inventory,
     repositories: impl IntoIterator<Item = &'a Repository>,
@@ -14,7 +14,7 @@ pub fn plain_menu<'a>(
         let title = repository.path().rsplit('/').next().unwrap_or_default();
         let tags = inventory.repository(repository).map(super::RepositoryImages::tags).unwrap_or_default();
         entries.extend(tags.iter().map(|known| MenuEntry {
-            // The name of an image says where it is from if there are several places.
+            // The name of an image includes the repository if there are several.
             name: if several { format!("{repository}:{}", known.tag) } else { known.tag.to_string() },
             reference: format!("{repository}:{}", known.tag),
             digest: None,

@@ -1,4 +1,4 @@
-//! Which tags the registry is asked about, so that a refresh of an unchanged repository costs few requests.
+//! Selects the tags to request from the registry, so that a refresh of an unchanged repository costs few requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,31 +7,31 @@ use jiff::Timestamp;
 use super::{KnownTag, RepositoryImages, Tag};
 use crate::digest::Digest;
 
-/// At each refresh, at least so many of the tags are asked about that did not seem to move.
+/// Smallest number of tags without a known move that are requested at each refresh.
 const LEAST: usize = 20;
-/// At each refresh, one of so many tags is asked about that did not seem to move.
+/// One of this many tags without a known move is requested at each refresh.
 const ONE_OF: usize = 20;
-/// At each refresh, at most so many of the tags are asked about that stand for the same image as another tag.
+/// Largest number of tags with the same image as another tag that are requested at each refresh.
 const ALIASES: usize = 100;
-/// So many of the newest tags are asked about at each refresh, because most labs use them.
+/// Number of the newest tags that are requested at each refresh, because most labs use them.
 const NEWEST: usize = 10;
 
-/// What the registry has answered about a tag.
+/// The registry's answer about a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refresh {
-    /// The tag means this image.
+    /// The tag refers to this image.
     Digest(Digest),
     /// The registry has no such tag any more.
     Gone,
-    /// It did not answer.
+    /// The registry did not answer.
     Failed,
 }
 
 impl RepositoryImages {
-    /// The tags about which the registry has to be asked, of those that it lists now: tags that are new, that have
-    /// moved before, that are among the newest, or that have no number and so name no version (`latest`). Of those
-    /// that stand for the same image as another tag, and of all others, it is asked about a part: those that were asked
-    /// about the longest time ago.
+    /// Returns the listed tags that have to be requested from the registry. All tags are requested that are new, that
+    /// have moved before, that are among the newest, or that contain no number and so name no version (`latest`). Of
+    /// the tags with the same image as another tag, and of all others, only a part is requested: those whose last
+    /// request is the longest ago.
     pub fn to_ask(&self, listed: &[Tag]) -> Vec<Tag> {
         let mut shared = BTreeMap::<Digest, usize>::new();
         for digest in self.tags().iter().filter_map(|known| known.digest) {
@@ -57,8 +57,7 @@ impl RepositoryImages {
         asked.extend(longest_ago(aliases, ALIASES));
         let again = LEAST.max(others.len().div_ceil(ONE_OF));
         asked.extend(longest_ago(others, again));
-        // Those first that were not asked about for the longest time, so that none waits for ever behind others that
-        // fail.
+        // The tags with the oldest request come first, so that none waits forever behind others that fail.
         asked.sort();
         asked.into_iter().map(|(_, tag)| tag.clone()).collect()
     }
@@ -69,8 +68,8 @@ fn longest_ago(mut tags: Vec<(Timestamp, &Tag)>, number: usize) -> impl Iterator
     tags.into_iter().take(number)
 }
 
-/// The images of a repository that lists these tags, after the registry was asked about some of them. A tag about which
-/// it did not answer keeps the image that it meant before; `problem` says why it did not.
+/// Returns the images of a repository that lists these tags, given the registry's answers about some of them. A tag
+/// without an answer keeps the image that it referred to before; `problem` is the reason of missing answers.
 pub fn resolved(
     before: &RepositoryImages,
     listed: Vec<Tag>,
@@ -115,7 +114,7 @@ mod tests {
         Refresh::Digest(Digest::of(of.as_bytes()))
     }
 
-    /// A refresh in which every tag that is asked about means the image of its own name.
+    /// Runs a refresh in which every requested tag refers to the image of its own name.
     fn refreshed(before: &RepositoryImages, listed: &[Tag], second: i64) -> (RepositoryImages, usize) {
         let asked = before.to_ask(listed);
         let answers = asked.iter().map(|tag| (tag.clone(), digest(tag.as_str()))).collect();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Tag;
 use crate::digest::Digest;
 
-/// The registry that is meant where a name has none, as container runtimes write it.
+/// The registry of names without one, as container runtimes write it.
 const DOCKER_HUB: &str = "docker.io";
 
 /// The largest length of a repository's name with its registry (OCI Distribution Specification 1.1).
@@ -28,7 +28,7 @@ pub struct Repository {
 pub struct ImageReference {
     /// The repository.
     pub repository: Repository,
-    /// The tag; `latest` is meant if there is neither a tag nor a digest.
+    /// The tag; `latest` applies if there is neither a tag nor a digest.
     pub tag: Option<Tag>,
     /// The digest.
     pub digest: Option<Digest>,
@@ -43,12 +43,12 @@ pub struct InvalidReference {
 }
 
 impl Repository {
-    /// The registry: a host, with a port if it is not the usual one.
+    /// Returns the registry: a host, with a port if it is not the default one.
     pub fn registry(&self) -> &str {
         &self.registry
     }
 
-    /// The name of the repository in its registry.
+    /// Returns the name of the repository in its registry.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -73,7 +73,8 @@ impl Repository {
     }
 }
 
-/// A part of a repository's name: lower-case letters and digits, separated by `.`, `-`, `_` or `__`.
+/// Returns true for a component of a repository's name: lower-case letters and digits, separated by `.`, `-`, `_` or
+/// `__`.
 fn is_component(text: &str) -> bool {
     let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.starts_with(alphanumeric)
@@ -121,7 +122,7 @@ impl FromStr for ImageReference {
                 Some((name, digest)) => (name, Some(digest.parse().ok()?)),
                 None => (text, None),
             };
-            // The port of a registry is not a tag.
+            // A colon before the last slash introduces the port of the registry, not a tag.
             let (name, tag) = match name.rsplit_once(':') {
                 Some((before, tag)) if !tag.contains('/') => (before, Some(Tag::parse(tag).ok()?)),
                 _ => (name, None),
@@ -149,7 +150,7 @@ impl Serialize for ImageReference {
 }
 
 impl ImageReference {
-    /// The tag, which is `latest` if none is written.
+    /// Returns the tag, or `latest` if the reference has none.
     pub fn tag(&self) -> &str {
         self.tag.as_ref().map_or("latest", Tag::as_str)
     }

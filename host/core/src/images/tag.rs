@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The largest length of a tag (OCI Distribution Specification 1.1, "Pulling manifests").
 const LONGEST: usize = 128;
 
-/// The tag of an image: letters, digits, `_`, `.` and `-`; at most 128.
+/// The tag of an image, of up to 128 letters, digits, `_`, `.` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Tag(String);
@@ -29,7 +29,7 @@ impl Tag {
         }
     }
 
-    /// The tag as text.
+    /// Returns the tag as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,11 +1,11 @@
-//! The order of tags whose meaning nobody has explained: newest first, as far as a tag tells.
+//! The order of tags whose meaning is not configured: newest first, if the tags show an order.
 
 use super::Tag;
 
-/// The place of a tag: the newer one comes first. `latest` comes first, and other tags without a number (`main`,
-/// `buildcache`) last. Between them numbers count, so that `1.10` is newer than `1.9` and `2026-10-01` newer than
-/// `2026-09-30`; a version comes before its variants (`1.0-arm64`) and its pre-releases (`1.0-rc1`, `1.0b2`). Equal only for
-/// equal tags. To make it takes longer than to compare it.
+/// The sort key of a tag, by which newer tags come first. `latest` comes first, and other tags without a number
+/// (`main`, `buildcache`) come last. Between them numbers count: `1.10` is newer than `1.9`, and `2026-10-01` newer
+/// than `2026-09-30`. A version comes before its variants (`1.0-arm64`) and its pre-releases (`1.0-rc1`, `1.0b2`). Keys
+/// are equal only for equal tags. Creating a key takes longer than comparing two.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NewestFirst<'a> {
     rank: u8,
@@ -28,7 +28,7 @@ fn rank(tag: &str) -> u8 {
     }
 }
 
-/// A part of a tag. The variants are in the order of newest first.
+/// A part of a tag. The order of the variants is newest first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Part<'a> {
     Number(std::cmp::Reverse<(usize, &'a str)>),
@@ -59,7 +59,7 @@ fn parts(tag: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// A number of any length: without leading zeros, the longer one is larger.
+/// Returns the key of a number of any length: without leading zeros, the longer number is larger.
 fn number(digits: &str) -> Part<'_> {
     let digits = digits.trim_start_matches('0');
     Part::Number(std::cmp::Reverse((digits.len(), digits)))

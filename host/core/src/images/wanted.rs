@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ImageReference;
 use crate::field_error::FieldError;
 
-/// The largest number of images that one policy may want nodes to have.
+/// The largest number of images that one policy may request for nodes.
 const LARGEST: usize = 1000;
 
 /// An image that nodes are to have before somebody asks for it.

@@ -1,12 +1,12 @@
-//! How clients talk to a kernel (Jupyter's "connection files").
+//! The connection between a kernel and its clients (Jupyter's "connection files").
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::secret::SecretString;
 
-/// The ports of a kernel. Every kernel has an address of its own, so all have the same ports, and a restarted kernel
-/// keeps them.
+/// The ports of a kernel. Every kernel has an address of its own, so all kernels have the same ports, and a restarted
+/// kernel keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Ports {
     /// Requests to execute code.
@@ -26,22 +26,22 @@ pub struct Ports {
     pub hb: u16,
 }
 
-/// The ports of every kernel. Linux gives none of them to a connection that a program opens.
+/// The ports of every kernel. Linux assigns none of them to outgoing connections.
 pub const PORTS: Ports = Ports { shell: 17_700, iopub: 17_701, stdin: 17_702, control: 17_703, hb: 17_704 };
 
 impl Ports {
-    /// All ports.
+    /// Returns all ports.
     pub fn all(self) -> [u16; 5] {
         [self.shell, self.iopub, self.stdin, self.control, self.hb]
     }
 }
 
-/// What a kernel and its clients have to agree about. The client makes the keys.
+/// The connection parameters that a kernel and its clients share. The client creates the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// The key with which messages are signed; empty for unsigned messages.
     pub key: SecretString,
-    /// How they are signed: `hmac-sha256`.
+    /// The signature scheme: `hmac-sha256`.
     pub signature_scheme: String,
     /// The keys of an encrypted connection.
     pub curve: Option<CurveKeys>,
@@ -57,7 +57,7 @@ pub struct CurveKeys {
 }
 
 impl Connection {
-    /// The kernel's connection file, without its address: only the pod knows that.
+    /// Returns the kernel's connection file, without its address: only the pod knows that.
     pub(super) fn file(&self, kernel_name: &str) -> Value {
         let mut file = json!({
             "transport": "tcp",

@@ -1,5 +1,5 @@
-//! What a kernel's pod runs: the launcher, a small program that starts the kernel's process, passes signals on to it,
-//! and starts it anew in the same pod, so that a restarted kernel keeps its address.
+//! The launcher in a kernel's pod: a small program that starts the kernel's process, passes signals on to it, and
+//! restarts it in the same pod, so that a restarted kernel keeps its address.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,52 +10,52 @@ use super::Connection;
 use crate::names::EnvName;
 use crate::secret::SecretString;
 
-/// Where the launcher's files are in the pod.
+/// The directory of the launcher's files in the pod.
 pub const MOUNT_PATH: &str = "/run/wasmspawner/kernel";
 
-/// How long a pod stays whose kernel has ended, in case it is started anew, in seconds.
+/// The time in seconds for which a pod stays after its kernel has ended, in case the kernel is restarted.
 const LINGER: u32 = 60;
-/// How long a kernel may take to end when its pod is deleted, in seconds.
+/// The time in seconds that a kernel may take to end when its pod is deleted.
 const STOP: u32 = 5;
 
-/// A kernel as its client asks for it.
+/// A kernel as its client requests it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Kernel {
     /// The name of the kernel spec: `python3`.
     pub name: String,
     /// The kernel's command; `{connection_file}` stands for the path of the connection file.
     pub command: Vec<String>,
-    /// Environment variables, beside those that every lab of the site has.
+    /// Environment variables, in addition to those that every lab of the site has.
     pub env: BTreeMap<EnvName, String>,
     /// The working directory. Default: that of the lab.
     pub working_dir: Option<String>,
-    /// How its clients talk to it.
+    /// The parameters of the connection to its clients.
     pub connection: Connection,
 }
 
-/// A kernel, and how its launcher reaches the service.
+/// A kernel, and the data with which its launcher reaches the service.
 #[derive(Clone)]
 pub struct Launch {
     /// The kernel.
     pub kernel: Kernel,
     /// The URL of the kernel in the API.
     pub url: String,
-    /// The token with which the launcher presents itself. It is valid for this kernel alone.
+    /// The token with which the launcher authenticates. It is valid for this kernel alone.
     pub token: SecretString,
-    /// The launcher's program text.
+    /// The source text of the launcher.
     pub program: &'static str,
-    /// The text of the module with which it talks to the service.
+    /// The source text of the module with which the launcher calls the service.
     pub link: &'static str,
 }
 
-/// Names the kernel and shows nothing else, because the rest may be secret.
+/// Shows only the name of the kernel, because the rest may be secret.
 impl fmt::Debug for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kernel").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-/// As for a kernel.
+/// Shows only the name of the kernel and the URL, because the rest may be secret.
 impl fmt::Debug for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Launch")
@@ -69,7 +69,7 @@ impl fmt::Debug for Launch {
 pub type LauncherFiles = BTreeMap<&'static str, Vec<u8>>;
 
 impl Launch {
-    /// The launcher's files. All are secret: the environment of a kernel may hold credentials.
+    /// Returns the launcher's files. All are secret: the environment of a kernel may hold credentials.
     pub fn files(&self) -> LauncherFiles {
         let Kernel { name, command, env, working_dir, connection } = &self.kernel;
         let env: BTreeMap<&str, &String> = env.iter().map(|(name, value)| (name.as_str(), value)).collect();

@@ -1,4 +1,4 @@
-//! Jupyter kernels that a lab starts: each in a pod of its own, in the lab's environment.
+//! Jupyter kernels that a lab starts, each in a pod of its own, in the lab's environment.
 
 mod connection;
 mod launch;

@@ -1,35 +1,35 @@
-//! The process of a kernel, as its launcher reports it and its clients command it.
+//! The process of a kernel, as its launcher reports it and its clients control it.
 
 use serde::{Deserialize, Serialize};
 
-/// The process of a kernel. A kernel that is started anew in the same pod gets a new process.
+/// The process of a kernel. A kernel that is restarted in the same pod gets a new process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelProcess {
-    /// Counts the processes of a pod from 1.
+    /// The number of the process in its pod, counted from 1.
     pub number: u32,
-    /// What the process does.
+    /// The state of the process.
     pub state: ProcessState,
 }
 
-/// What a process does.
+/// The state of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProcessState {
-    /// It is to be started.
+    /// The process is to be started.
     Starting,
-    /// It runs.
+    /// The process runs.
     Running,
-    /// It has ended with this code; a negative one is the signal that ended it.
+    /// The process has ended with this code; a negative code is the signal that ended it.
     Ended(i32),
 }
 
 impl KernelProcess {
-    /// The first process of a pod, which starts by itself.
+    /// Returns the first process of a pod, which starts by itself.
     pub fn first() -> Self {
         Self { number: 1, state: ProcessState::Starting }
     }
 
-    /// The process that replaces this one. One that is to be started already replaces itself, so that two commands do
-    /// not start two.
+    /// Returns the process that replaces this one. A process that is still to be started replaces itself, so that two
+    /// commands do not start two processes.
     #[must_use]
     pub fn next(self) -> Self {
         match self.state {
@@ -40,14 +40,14 @@ impl KernelProcess {
         }
     }
 
-    /// The process after a report of the launcher. Reports about an earlier process come too late; one about a later
-    /// process is believed, because the service may have forgotten its command in a restart.
+    /// Returns the process after a report of the launcher. Reports about an earlier process come too late and are
+    /// ignored. A report about a later process is accepted, because the service may have lost its command in a restart.
     #[must_use]
     pub fn reported(self, report: Self) -> Self {
         if report.number < self.number { self } else { report }
     }
 
-    /// True if the launcher has to be told to start this process: it has not reported it yet.
+    /// Returns true if the launcher has to be instructed to start this process, because it has not reported it yet.
     pub fn is_to_be_launched(self) -> bool {
         self.number > 1 && self.state == ProcessState::Starting
     }

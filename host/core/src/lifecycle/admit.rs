@@ -2,7 +2,7 @@
 
 use super::{Lab, Phase};
 
-/// What to do with an admitted request.
+/// The treatment of an admitted request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// Begin a new operation.
@@ -11,7 +11,7 @@ pub enum Admission {
     Join,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// HTTP status 409.
@@ -40,8 +40,8 @@ pub enum Refusal {
 /// Decides whether a spawn may begin. `record_deleted` is true while the lab's record is being deleted: until it is
 /// gone, no new one can be written. `slot_free` is true when the service may start one more lab at this moment.
 ///
-/// A failed lab does not prevent a spawn: its record and its remaining objects are replaced (SQR-066). Neither does a
-/// stopped lab whose objects are still being deleted: the spawn waits until they are gone.
+/// A failed lab does not prevent a spawn: its record and its remaining objects are replaced (SQR-066). A stopped lab
+/// whose objects are still being deleted does not prevent it either: the spawn waits until they are gone.
 pub fn admit_spawn(lab: &Lab, record_deleted: bool, slot_free: bool) -> Result<Admission, Refusal> {
     match lab.phase {
         Phase::Running(_) => Err(Refusal::LabExists),
@@ -55,7 +55,8 @@ pub fn admit_spawn(lab: &Lab, record_deleted: bool, slot_free: bool) -> Result<A
     }
 }
 
-/// Decides whether the volumes of a lab may be deleted. They may not while any object of the lab may use them.
+/// Decides whether the volumes of a lab may be deleted. They may not be deleted while any object of the lab may use
+/// them.
 pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     match lab.phase {
         Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_)

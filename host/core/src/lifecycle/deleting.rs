@@ -28,7 +28,7 @@ impl Lab {
         self.advance_deletion(now, effects);
     }
 
-    /// Advances the deletion under way, according to what is left in the cluster.
+    /// Advances the deletion under way, according to the objects that are left in the cluster.
     pub(super) fn advance_deletion(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         let gone = self.observed.is_nothing() && !self.in_flight.creates();
         match &self.phase {
@@ -43,7 +43,8 @@ impl Lab {
         }
     }
 
-    /// A stop is complete for its user once the pod is gone and the API server has accepted the deletion of the rest.
+    /// Advances a stop. It is complete for its user once the pod is gone and the API server has accepted the deletion
+    /// of the rest.
     fn advance_stop(&mut self, gone: bool, now: Timestamp, effects: &mut Vec<Effect>) {
         if self.in_flight.creates() || !self.observed.pod.is_missing() {
             return;
@@ -62,7 +63,7 @@ impl Lab {
         effects.push(Effect::Publish(Entry::Complete(format!("The {} is stopped", self.noun()))));
     }
 
-    /// A request failed. It is repeated until the operation's time limit.
+    /// Reports a failed request. The request is repeated until the operation's time limit.
     pub(super) fn on_request_failed(&mut self, failure: &Failure, effects: &mut Vec<Effect>) {
         if matches!(self.phase, Phase::Stopping(_) | Phase::Starting(_))
             && self.first_time(&failure.reason, &failure.message)
@@ -94,7 +95,7 @@ impl Lab {
         self.phase = Phase::Failed(Failed { failure, at: now, operation });
     }
 
-    /// The deletion with the time limit that the lab's policies set, if any.
+    /// Returns the deletion with the time limit that the lab's policies set, if any.
     pub(super) fn within_its_own_limit(&self, deletion: Operation) -> Operation {
         Operation { deadline: super::operation::after(deletion.started_at, self.limits.delete), ..deletion }
     }
@@ -107,7 +108,7 @@ impl Lab {
         effects.push(Effect::Begin(operation));
     }
 
-    /// True the first time that this reason and message occur in the operation.
+    /// Returns true the first time that this reason and message occur in the operation.
     pub(super) fn first_time(&mut self, reason: &str, message: &str) -> bool {
         self.published.insert((reason.to_owned(), message.to_owned()))
     }

@@ -20,16 +20,16 @@ pub enum Effect {
     Cleanup(Ending),
     /// Record durably that this user has had a lab that became ready.
     MarkProvisioned,
-    /// This many more restarts of the running lab's containers were counted.
+    /// Count this many more restarts of the running lab's containers.
     Restarted(u32),
 }
 
-/// How a running lab ended by itself.
+/// The way in which a running lab ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// It shut down or was deleted by somebody else; the text is a sentence that says which.
+    /// The lab shut down or was deleted by somebody else; the text is a sentence that says which.
     Gone(String),
-    /// It failed.
+    /// The lab failed.
     Crashed(Failure),
 }
 

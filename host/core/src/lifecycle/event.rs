@@ -1,11 +1,10 @@
-//! Events: what happened to a lab.
+//! Events in the life of a lab.
 
 use jiff::SignedDuration;
 
 use super::{Ending, Failure, Observed, Operation};
 
-/// Something that happened. An event that does not fit the state (a late answer, a repeated observation) changes
-/// nothing.
+/// An event. An event that does not fit the state (a late answer, a repeated observation) changes nothing.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A spawn was accepted, and its record is written.
@@ -16,9 +15,9 @@ pub enum Event {
     CleanupBegun(Operation, Ending),
     /// The policies answered.
     Decided(Result<LabTimeLimits, Failure>),
-    /// The policies answered, and the lab has to wait for an environment: what it waits for, in words.
+    /// The policies answered, and the lab has to wait for an environment. The text is the reason of the wait, in words.
     EnvironmentNeeded(LabTimeLimits, String),
-    /// The lab has an environment, or will not have one.
+    /// The lab has an environment, or will not get one.
     Bound(Result<(), Failure>),
     /// The objects were created, or could not be.
     Created(Result<(), Failure>),

@@ -1,4 +1,4 @@
-//! Why an operation failed.
+//! The failure of an operation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,12 +29,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of the cluster.
+    /// Creates a failure of the cluster.
     pub fn cluster(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self { reason: reason.into(), message: message.into(), blame: Blame::Cluster }
     }
 
-    /// A failure of the service itself.
+    /// Creates a failure of the service itself.
     pub fn service(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self { reason: reason.into(), message: message.into(), blame: Blame::Service }
     }

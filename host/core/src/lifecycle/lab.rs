@@ -14,9 +14,10 @@ use crate::stage::{Analysis, Stage};
 /// The state of one lab, owned by its driver.
 #[derive(Debug, Clone)]
 pub struct Lab {
-    /// What it is: a lab, or what a lab has started. This decides only what it is called.
+    /// The kind of the spawn: a lab, or a child of a lab. Besides the noun in messages, the kind matters only for labs
+    /// in workloads.
     pub kind: SpawnKind,
-    /// Where in its life the lab is.
+    /// The phase of the lab's life.
     pub phase: Phase,
     /// The operation under way, or the last one.
     pub operation: Option<Operation>,
@@ -66,8 +67,8 @@ pub enum SpawnStep {
     Cleaning,
     /// Waits for the policies.
     Deciding,
-    /// Waits until the lab's claim has a target. The policies are then asked again, because their answers may depend on the
-    /// namespace.
+    /// Waits until the lab's claim has a target. The policies are then called again, because their answers may depend
+    /// on the namespace.
     Binding,
     /// Creates the lab's objects.
     Creating,
@@ -78,7 +79,7 @@ pub enum SpawnStep {
 /// A running lab.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Running {
-    /// When it became ready.
+    /// The time at which the lab became ready.
     pub ready_at: Timestamp,
     /// The pod that was ready.
     pub pod_uid: Option<String>,
@@ -87,7 +88,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// How often containers were restarted since the lab became ready.
+    /// Returns the number of container restarts since the lab became ready.
     pub fn restarts(&self) -> u32 {
         self.restarts.total()
     }
@@ -96,7 +97,7 @@ impl Running {
 /// A deletion under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
-    /// When the time limit ends, which is counted from the last progress.
+    /// The end of the time limit, which is counted from the last progress.
     pub deadline: Timestamp,
     /// The time limit has passed. The cluster is read once more before the deletion fails.
     pub overdue: bool,
@@ -105,11 +106,11 @@ pub struct Deletion {
 /// A lab whose last operation failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failed {
-    /// Why.
+    /// The failure.
     pub failure: Failure,
-    /// When.
+    /// The time of the failure.
     pub at: Timestamp,
-    /// Which operation failed. A failed deletion ends as soon as no object is left.
+    /// The operation that failed. A failed deletion ends as soon as no object is left.
     pub operation: OperationKind,
 }
 
@@ -128,7 +129,7 @@ pub enum LabStatus {
 }
 
 impl LabStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 4] = [Self::Starting, Self::Running, Self::Terminating, Self::Failed];
 
     /// The status as it is written in the API and in records.
@@ -143,7 +144,7 @@ impl LabStatus {
 }
 
 impl Lab {
-    /// A lab that does not exist.
+    /// Creates a lab that does not exist.
     pub fn absent(limits: TimeLimits) -> Self {
         Self {
             kind: SpawnKind::Lab,
@@ -158,18 +159,18 @@ impl Lab {
         }
     }
 
-    /// The same, as a spawn of another kind.
+    /// Changes the kind of the spawn.
     #[must_use]
     pub fn of_kind(self, kind: SpawnKind) -> Self {
         Self { kind, ..self }
     }
 
-    /// What people call it.
+    /// Returns the noun for the lab in messages.
     pub(super) fn noun(&self) -> &'static str {
         self.kind.noun()
     }
 
-    /// The state of a lab after a restart of the service; see [`crate::record::recover`].
+    /// Creates the state of a lab after a restart of the service; see [`crate::record::recover`].
     pub fn recovered(
         phase: Phase,
         operation: Operation,
@@ -193,7 +194,7 @@ impl Lab {
         }
     }
 
-    /// Whether the lab's pod exists.
+    /// Returns the presence of the lab's pod.
     pub fn pod_presence(&self) -> PodPresence {
         if self.observed.pod.is_missing() { PodPresence::Missing } else { PodPresence::Present }
     }
@@ -216,7 +217,7 @@ impl Lab {
         self.limits
     }
 
-    /// When the time limit of the operation under way ends.
+    /// Returns the end of the time limit of the operation under way.
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.phase {
             Phase::Starting(Starting { overdue: false, .. }) => {
@@ -227,7 +228,7 @@ impl Lab {
         }
     }
 
-    /// True when the time limit has passed and the cluster has to be read before the operation fails.
+    /// Returns true when the time limit has passed and the cluster has to be read before the operation fails.
     pub(super) fn is_overdue(&self) -> bool {
         match &self.phase {
             Phase::Starting(starting) => starting.overdue,
@@ -236,12 +237,12 @@ impl Lab {
         }
     }
 
-    /// True when no operation is under way and nothing is left in the cluster.
+    /// Returns true when no operation is under way and nothing is left in the cluster.
     pub fn is_settled(&self) -> bool {
         matches!(self.phase, Phase::Absent | Phase::Failed(_)) && self.observed.is_nothing()
     }
 
-    /// The state of a deletion that begins, or makes progress, at `now`.
+    /// Creates the state of a deletion that begins, or makes progress, at `now`.
     pub(super) fn deletion(&self, now: Timestamp) -> Deletion {
         Deletion { deadline: after(now, self.limits.delete), overdue: false }
     }

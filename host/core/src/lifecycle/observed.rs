@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stage::Analysis;
 
-/// Whether an object exists.
+/// The presence of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Presence {
     /// The object does not exist.
@@ -18,12 +18,12 @@ pub enum Presence {
 }
 
 impl Presence {
-    /// True for [`Presence::Missing`].
+    /// Returns true for [`Presence::Missing`].
     pub fn is_missing(self) -> bool {
         self == Self::Missing
     }
 
-    /// The presence of an existing object, which is `deleting` if it has a deletion timestamp.
+    /// Returns the presence of an existing object, which is `deleting` if it has a deletion timestamp.
     pub fn of(deleting: bool) -> Self {
         if deleting { Self::Terminating } else { Self::Present }
     }
@@ -39,8 +39,8 @@ pub enum PodPresence {
     Missing,
 }
 
-/// What exists of one lab at one moment: the objects at the place that the lab's record names, if they carry the
-/// record's uid. Other objects are not included.
+/// The existing objects of one lab at one moment: the objects at the place that the lab's record names, if they carry
+/// the record's uid. Other objects are not included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// The lab's pod.
@@ -50,20 +50,20 @@ pub struct Observed {
     /// All other objects: the lab's namespace or, when namespaces are retained, the lab's objects in it; and the
     /// objects that an earlier lab left at another place.
     pub rest: Presence,
-    /// What the lab has started: its kernels and pools. They are deleted before the lab.
+    /// The children of the lab: its kernels and pools. They are deleted before the lab.
     pub children: Presence,
-    /// How many workers a Dask pool has.
+    /// The number of workers of a Dask pool.
     pub workers: usize,
     /// True if a Dask pool has fewer worker pods than it is to have, or some that it does not need.
     pub is_unsized: bool,
-    /// Why the deletion of the namespace does not finish: its conditions and remaining finalizers.
+    /// The reason why the deletion of the namespace does not finish: its conditions and remaining finalizers.
     pub stuck: Option<String>,
     /// The stage, as analysed from the pod and its events.
     pub analysis: Analysis,
 }
 
 impl Observed {
-    /// Nothing exists.
+    /// Returns the observation that nothing exists.
     pub fn nothing() -> Self {
         Self {
             pod: Presence::Missing,
@@ -77,12 +77,12 @@ impl Observed {
         }
     }
 
-    /// Which objects exist and how many workers, for noticing progress.
+    /// Returns the presence of the objects and the number of workers, for noticing progress.
     pub(super) fn presences(&self) -> ([Presence; 3], usize) {
         ([self.children, self.pod, self.rest], self.workers)
     }
 
-    /// True when nothing is left in the cluster.
+    /// Returns true when nothing is left in the cluster.
     pub fn is_nothing(&self) -> bool {
         self.pod.is_missing() && self.rest.is_missing() && self.children.is_missing()
     }

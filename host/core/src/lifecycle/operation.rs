@@ -11,11 +11,11 @@ use crate::lab::JobId;
 pub struct Operation {
     /// The operation's id.
     pub job_id: JobId,
-    /// What the operation does.
+    /// The kind of the operation.
     pub kind: OperationKind,
-    /// When it began.
+    /// The time at which the operation began.
     pub started_at: Timestamp,
-    /// When the time limit of the operation ends.
+    /// The end of the operation's time limit.
     pub deadline: Timestamp,
 }
 
@@ -35,14 +35,14 @@ pub enum OperationKind {
 /// The time limits of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// Limit of a whole spawn.
+    /// The time limit of a whole spawn.
     pub spawn: SignedDuration,
-    /// Limit of a deletion, counted from its last progress.
+    /// The time limit of a deletion, counted from its last progress.
     pub delete: SignedDuration,
 }
 
 impl TimeLimits {
-    /// An operation that begins at `now`.
+    /// Creates an operation that begins at `now`.
     pub fn operation(&self, job_id: JobId, kind: OperationKind, now: Timestamp) -> Operation {
         let limit = match kind {
             OperationKind::Spawn => self.spawn,

@@ -1,11 +1,11 @@
-//! Derives the next requests for a lab from its state, what is observed, and the requests under way. The plan is
+//! Derives the next requests for a lab from its state, the observed cluster, and the requests under way. The plan is
 //! recomputed at every event, so a lost answer, a dropped request or a silent watch only costs time.
 
 use jiff::Timestamp;
 
 use super::{Lab, Phase, Request, SpawnStep};
 
-/// Whether a lab's record is up to date.
+/// The state of a lab's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordState {
     /// There is no record.
@@ -25,7 +25,7 @@ pub struct Plan {
     pub start: Vec<Request>,
     /// Requests whose answers are no longer needed. They are to be cancelled as soon as possible.
     pub cancel: Vec<Request>,
-    /// When to plan again if no event comes before.
+    /// The time of the next plan if no event comes before.
     pub again_at: Option<Timestamp>,
 }
 
@@ -69,9 +69,9 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
     needed
 }
 
-/// Stops the children first, then deletes the pod and then the rest. Waits while a creation is still under way, because
-/// it could create objects after their deletion. Once the time limit has passed, children that do not end delay nothing
-/// any more.
+/// Plans a deletion: stops the children first, then deletes the pod and then the rest. Waits while a creation is still
+/// under way, because it could create objects after their deletion. Once the time limit has passed, children that do
+/// not end no longer delay the deletion.
 fn deletion(lab: &Lab) -> Vec<Request> {
     if lab.in_flight.creates() {
         return Vec::new();

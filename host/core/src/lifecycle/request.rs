@@ -9,9 +9,9 @@ use super::operation::after;
 /// A request that a driver makes for its lab. Every request can safely be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Request {
-    /// Call the policies to decide what the lab is to be.
+    /// Call the policies, which decide on the lab.
     Decide,
-    /// Make the lab's claim, and wait until it has a target.
+    /// Create the lab's claim, and wait until it has a target.
     Bind,
     /// Create the lab's objects, the pod last.
     Create,
@@ -50,17 +50,17 @@ enum State {
 }
 
 impl InFlight {
-    /// True while the request is under way.
+    /// Returns true while the request is under way.
     pub fn awaits(&self, request: Request) -> bool {
         matches!(self.requests.get(&request), Some(State::Awaited { .. }))
     }
 
-    /// True while a request is under way that may create objects.
+    /// Returns true while a request is under way that may create objects.
     pub fn creates(&self) -> bool {
         [Request::Bind, Request::Create, Request::SizePool].into_iter().any(|request| self.awaits(request))
     }
 
-    /// The requests that are under way.
+    /// Returns the requests that are under way.
     pub fn awaited(&self) -> impl Iterator<Item = Request> + '_ {
         let awaited =
             |(request, state): (&Request, &State)| matches!(state, State::Awaited { .. }).then_some(*request);
@@ -94,12 +94,12 @@ impl InFlight {
         self.requests.remove(&request);
     }
 
-    /// Begins an operation: requests of the operation before do not delay this one.
+    /// Begins an operation: requests of the previous operation do not delay this one.
     pub(super) fn begin_operation(&mut self) {
         self.requests.retain(|_, state| matches!(state, State::Awaited { .. }));
     }
 
-    /// When the request may be made; `None` while it is under way.
+    /// Returns the time at which the request may be made; `None` while it is under way.
     pub(super) fn due_at(&self, request: Request) -> Option<Timestamp> {
         match self.requests.get(&request) {
             None => Some(Timestamp::MIN),

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How many restarts of a running lab are tolerated.
+/// The number of restarts of a running lab that are tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartPolicy {
     /// Number of restarts within the window that are tolerated. One more ends the lab.
     pub allowed: u32,
-    /// How long a restart counts.
+    /// The time for which a restart counts.
     pub window: SignedDuration,
 }
 
@@ -26,35 +26,35 @@ pub struct Restarts {
     counted: Option<u32>,
     /// Number of restarts since the lab became ready.
     total: u32,
-    /// True if the lab has begun anew in another pod.
+    /// True if the lab has begun again in another pod.
     moved: bool,
     /// Times of the restarts that may still be within the window.
     recent: VecDeque<Timestamp>,
 }
 
 impl Restarts {
-    /// Restarts that were counted before a restart of the service.
+    /// Creates the state after a restart of the service, with the restarts that were counted before.
     pub fn recorded(total: u32) -> Self {
         Self { total, ..Self::default() }
     }
 
-    /// Number of restarts since the lab became ready.
+    /// Returns the number of restarts since the lab became ready.
     pub fn total(&self) -> u32 {
         self.total
     }
 
-    /// The lab has begun anew in another pod, whose restarts are counted from now on.
+    /// Records that the lab has begun again in another pod, whose restarts are counted from now on.
     pub(super) fn begin_anew(&mut self) {
         (self.counted, self.moved) = (None, true);
         self.total = self.total.saturating_add(1);
     }
 
-    /// True if the lab has begun anew in another pod.
+    /// Returns true if the lab has begun again in another pod.
     pub(super) fn has_moved(&self) -> bool {
         self.moved
     }
 
-    /// Takes the pod's current restart count and returns how many restarts are new.
+    /// Takes the pod's current restart count and returns the number of new restarts.
     pub(super) fn count(&mut self, restarts: u32, now: Timestamp) -> u32 {
         let new = restarts.saturating_sub(self.counted.unwrap_or(restarts));
         self.counted = Some(restarts);
@@ -63,7 +63,7 @@ impl Restarts {
         new
     }
 
-    /// True if more restarts happened within the window than are tolerated.
+    /// Returns true if more restarts happened within the window than are tolerated.
     pub(super) fn are_too_many(&mut self, policy: RestartPolicy, now: Timestamp) -> bool {
         while self.recent.front().is_some_and(|at| now.duration_since(*at) > policy.window) {
             self.recent.pop_front();

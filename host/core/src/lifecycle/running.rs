@@ -7,7 +7,7 @@ use crate::progress::Entry;
 use crate::spawn_key::SpawnKind;
 use crate::stage::{Analysis, DELETED, Stage};
 
-/// What the user of a lab in a workload reads when the lab goes on in another pod.
+/// The message for the user of a lab in a workload when the lab continues in another pod.
 const MOVED: &str =
     "The pod of your lab is gone. The lab goes on in another pod of its workload, where it has begun anew.";
 
@@ -30,7 +30,8 @@ impl Lab {
             Stage::Terminating if analysis.reason == DELETED => {
                 Some(Ending::Gone(format!("The {noun}'s pod is being deleted")))
             }
-            // The cluster needs the machine, or the lab's workload has lost the lab, and the message says so.
+            // The cluster needs the machine, or the workload does not have the lab any more; the message has the
+            // details.
             Stage::Terminating => Some(Ending::Gone(analysis.message.clone())),
             Stage::Failed => Some(Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message))),
             Stage::Running
@@ -51,7 +52,8 @@ impl Lab {
         self.count_restarts(analysis, policy, now, effects);
     }
 
-    /// True if a lab in a workload goes on in another pod, because the one that it had is gone. It begins anew there.
+    /// Returns true if a lab in a workload continues in another pod, because its previous pod is gone. The lab begins
+    /// again there.
     fn moved(&mut self, effects: &mut Vec<Effect>) -> bool {
         let Phase::Running(running) = &mut self.phase else { return false };
         let Some(pod) = self.observed.pod_uid.as_ref().filter(|_| self.kind == SpawnKind::Injected) else {

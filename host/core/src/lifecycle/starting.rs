@@ -74,7 +74,7 @@ impl Lab {
         }
     }
 
-    /// The policies have chosen an environment. Waiting for it is a stage of its own.
+    /// Waits for the environment that the policies have chosen. The wait is a stage of its own.
     pub(super) fn wait_for_environment(
         &mut self,
         terms: LabTimeLimits,
@@ -114,8 +114,8 @@ impl Lab {
         }
     }
 
-    /// A creation has ended, and may have created objects even if it failed: until the cluster is observed they count
-    /// as present.
+    /// Handles the end of a creation. A failed creation may have created objects, too, so they count as present until
+    /// the cluster is observed.
     pub(super) fn on_created(
         &mut self,
         result: Result<(), Failure>,
@@ -167,7 +167,7 @@ impl Lab {
             Phase::Running(Running { ready_at: now, pod_uid: self.observed.pod_uid.clone(), restarts });
         effects.push(Effect::Publish(Entry::Stage(report(analysis, now))));
         effects.push(Effect::Publish(Entry::Progress(100)));
-        // A lab in a workload has none of the volumes that the first lab of a user prepares.
+        // Only a lab with a pod of its own prepares the volumes of its user.
         if self.kind != SpawnKind::Injected {
             effects.push(Effect::MarkProvisioned);
         }

@@ -77,7 +77,7 @@ impl Lab {
         }
     }
 
-    /// Decides about an overdue operation, after the cluster was read once more.
+    /// Decides on an overdue operation, after the cluster was read once more.
     fn decide_overdue(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         if self.is_overdue() {
             let failure = match self.phase {
@@ -97,7 +97,7 @@ impl Lab {
         }
     }
 
-    /// Removes a failed lab that failed before `before` and has no objects left. True if it was removed.
+    /// Removes a failed lab that failed before `before` and has no objects left. Returns true if the lab was removed.
     pub fn forget_failure(&mut self, before: Timestamp) -> bool {
         let forget =
             matches!(&self.phase, Phase::Failed(Failed { at, .. }) if *at < before) && self.is_settled();

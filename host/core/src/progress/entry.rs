@@ -25,7 +25,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// True for the entry that ends an operation.
+    /// Returns true for the entry that ends an operation.
     pub fn is_last(&self) -> bool {
         matches!(self, Self::Complete(_) | Self::Failed(_))
     }

@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use crate::lab::JobId;
 
-/// `<job id>-<n>`: the n-th entry (from 1) of an operation's log.
+/// The `id:` of an event, `<job id>-<n>`: the n-th entry (from 1) of an operation's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventId {
     /// The operation.
     pub job_id: JobId,
-    /// Position in its log, from 1.
+    /// Position in the operation's log, from 1.
     pub number: usize,
 }
 

@@ -32,13 +32,13 @@ pub struct ProgressLog {
 }
 
 impl ProgressLog {
-    /// The empty log of an operation.
+    /// Creates the empty log of an operation.
     pub fn new(job_id: JobId) -> Self {
         Self { job_id, next_number: 1, entries: Vec::new(), progress: 0, finished: false }
     }
 
-    /// The log of an operation that began before a restart of the service, with the entries that the history has. New
-    /// entries get numbers from `next_number` on, which is above all numbers that were used before.
+    /// Creates the log of an operation that began before a restart of the service, with the entries that the history
+    /// has. New entries get numbers from `next_number` on, which is above all numbers that were used before.
     pub fn resumed(job_id: JobId, entries: Vec<LoggedEntry>, next_number: usize) -> Self {
         let progress = entries.iter().filter_map(|logged| match logged.entry {
             Entry::Progress(percent) => Some(percent),
@@ -55,7 +55,7 @@ impl ProgressLog {
         self.job_id
     }
 
-    /// The number that the next entry will have.
+    /// Returns the number of the next entry.
     pub fn next_number(&self) -> usize {
         self.next_number
     }
@@ -88,7 +88,7 @@ impl ProgressLog {
         &self.entries
     }
 
-    /// The entries after `last_seen`. All entries if that id belongs to another operation.
+    /// Returns the entries after `last_seen`, or all entries if that id belongs to another operation.
     pub fn after(&self, last_seen: Option<EventId>) -> &[LoggedEntry] {
         let seen = last_seen.filter(|id| id.job_id == self.job_id).map_or(0, |id| id.number);
         let skip = self.entries.partition_point(|logged| logged.number <= seen);
@@ -100,7 +100,7 @@ impl ProgressLog {
         self.progress
     }
 
-    /// True once the final entry is logged.
+    /// Returns true once the final entry is logged.
     pub fn is_finished(&self) -> bool {
         self.finished
     }

@@ -2,8 +2,8 @@
 
 use crate::stage::Stage;
 
-/// The progress in percent at which a spawn enters a stage. Each stage's share is its usual share of the time: pulling
-/// an image and starting the lab take longest.
+/// Returns the progress in percent at which a spawn enters a stage. Each stage's share is its usual share of the time:
+/// pulling an image and starting the lab take longest.
 pub fn percent(stage: Stage) -> u8 {
     match stage {
         Stage::Unknown => 0,

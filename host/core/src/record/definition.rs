@@ -13,9 +13,10 @@ pub const PLURAL: &str = "spawns";
 /// The finalizer that turns `kubectl delete spawn` into a stop of the lab.
 pub const FINALIZER: &str = "wasmspawner.io/stop";
 
-/// The definition that is installed in a cluster.
+/// Returns the definition to install in a cluster.
 ///
-/// It has no `status` subresource: the service is the only writer, and has to change `spec` and `status` in one write.
+/// The definition has no `status` subresource: the service is the only writer, and has to change `spec` and `status` in
+/// one write.
 pub fn definition() -> Value {
     let column = |name: &str, path: &str, description: &str| json!({"name": name, "type": "string", "jsonPath": path, "description": description});
     json!({

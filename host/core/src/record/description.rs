@@ -85,7 +85,7 @@ pub struct PoolDescription {
 }
 
 impl LabDescription {
-    /// Digest of the token of the program that the service has put into the pod of a child.
+    /// Returns the digest of the token of the program that the service has put into the pod of a child.
     pub fn token_digest(&self) -> Option<&str> {
         let launcher = self.kernel.as_ref().map(|kernel| kernel.launcher.as_str());
         launcher.or_else(|| self.pool.as_ref().map(|pool| pool.keeper.as_str()))

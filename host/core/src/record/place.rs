@@ -61,19 +61,19 @@ pub struct PlaceClaim {
 }
 
 impl PlaceClaim {
-    /// The claim that a lab with this record may get in this operation. Until it has a target, nothing but the claim has to be
-    /// deleted.
+    /// Creates the claim that a lab with this record may get in this operation. Until the claim has a target, nothing
+    /// but the claim has to be deleted.
     pub fn of_lab(record: &ObjectName, operation: JobId) -> Self {
         let id = operation.to_string();
         let part = id.get(id.len().saturating_sub(8)..).unwrap_or_default();
-        // A record's name is short enough for the rest.
+        // A record's name is short enough to append the rest.
         let name = ObjectName::parse(format!("{record}-{part}")).unwrap_or_else(|_| record.clone());
         Self { name, own: true, fate: NamespaceFate::Deleted }
     }
 }
 
 impl Place {
-    /// The place of a lab with these names.
+    /// Returns the place of a lab with these names.
     pub fn of(names: &LabNames) -> Self {
         Self {
             namespace: names.namespace.clone(),

@@ -26,7 +26,7 @@ pub struct Recovered {
 /// continues. If not, the spawn cannot continue, because the environment in the request was only in the memory of the
 /// former process; it fails as `Interrupted` and its objects are deleted.
 ///
-/// `deleted` is true if the record is being deleted. `observed` is what the cluster has at the place in the record.
+/// `deleted` is true if the record is being deleted. `observed` is the state of the cluster at the place in the record.
 /// `pod_seen` is true if the lab's pod certainly exists. `usual` are the service's time limits. `fresh` is the id of an
 /// operation that has to begin if the record has none.
 #[expect(clippy::too_many_arguments, reason = "each is a separate fact, and there is one caller")]
@@ -71,7 +71,8 @@ pub fn recover(
     Recovered { lab: lab(phase, operation), interrupted: Some(failure) }
 }
 
-/// A stop begins again with its first step, and ends for its user when the pod is gone.
+/// Returns the phase of a stop, which begins again with its first step. The stop is complete for its user when the pod
+/// is gone.
 fn stopping_phase(observed: &Observed, limits: TimeLimits, now: Timestamp) -> Phase {
     let Operation { deadline, .. } = limits.operation(JobId::nil(), OperationKind::Stop, now);
     let deletion = Deletion { deadline, overdue: false };

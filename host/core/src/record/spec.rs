@@ -12,7 +12,7 @@ use crate::lifecycle::{Operation, OperationKind, TimeLimits};
 use crate::names::{ChildName, ObjectName, ServerName, Username};
 use crate::spawn_key::{ChildKey, ChildKind, SpawnKey, SpawnKind};
 
-/// Several parts of the service hold the same description of a lab, so it is shared instead of copied.
+/// Serializes a shared description of a lab. It is shared because several parts of the service hold the same one.
 fn shared<S: Serializer>(lab: &Arc<LabDescription>, serializer: S) -> Result<S::Ok, S::Error> {
     lab.as_ref().serialize(serializer)
 }
@@ -95,8 +95,8 @@ pub struct TimeLimitsSpec {
 }
 
 impl SpawnSpec {
-    /// The key of the spawn; `None` if the name of a child is not valid, which only a record has that somebody else
-    /// wrote.
+    /// Returns the key of the spawn; `None` if the name of a child is not valid, which is only possible in a record
+    /// that the service did not write.
     pub fn key(&self) -> Option<SpawnKey> {
         let kind = match self.kind {
             SpawnKind::Lab | SpawnKind::Injected => {
@@ -112,13 +112,13 @@ impl SpawnSpec {
 }
 
 impl OperationSpec {
-    /// Records an operation and the caller who requested it.
+    /// Creates the record of an operation and of the caller who requested it.
     pub fn of(operation: &Operation, requested_by: Option<String>) -> Self {
         let Operation { job_id, kind, started_at, deadline } = *operation;
         Self { id: job_id, kind, requested_by, started_at, deadline }
     }
 
-    /// The operation.
+    /// Returns the operation.
     pub fn operation(&self) -> Operation {
         Operation { job_id: self.id, kind: self.kind, started_at: self.started_at, deadline: self.deadline }
     }

@@ -49,7 +49,8 @@ pub struct SpawnStatus {
 }
 
 impl SpawnStatus {
-    /// The status of `lab` that its record should have. It does not change while a lab only moves from stage to stage.
+    /// Returns the status of `lab` that its record should have. The status does not change while a lab only moves from
+    /// stage to stage.
     pub fn of(lab: &Lab) -> Self {
         let since = lab.operation.map_or(Timestamp::UNIX_EPOCH, |operation| operation.started_at);
         match &lab.phase {

@@ -19,14 +19,14 @@ pub struct Analysis {
     pub findings: Vec<Finding>,
     /// Number of restarts of the pod's containers, without init containers.
     pub restarts: u32,
-    /// How the container that was restarted last had ended, in a sentence; absent if none was restarted.
+    /// The end of the container that was restarted last, in a sentence; absent if none was restarted.
     pub last_end: Option<String>,
-    /// When the analysis has to be repeated even if nothing new is observed.
+    /// The time at which the analysis has to be repeated even if nothing new is observed.
     pub recheck_at: Option<Timestamp>,
 }
 
 impl Analysis {
-    /// The analysis of a lab without a pod.
+    /// Returns the analysis of a lab without a pod.
     pub fn unknown() -> Self {
         Self {
             stage: Stage::Unknown,

@@ -1,4 +1,4 @@
-//! Analyses a pod: asks the questions that decide its stage, in order.
+//! Analyses a pod: answers, in order, the questions that decide its stage.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -14,8 +14,8 @@ use super::{Analysis, Stage, StagePolicy, event_fault, message, state_fault};
 /// Reads the stage of a lab from its pod, if there is one, and the events about the pod and its volume claims. Events
 /// about other objects are ignored.
 ///
-/// Every possible pod has a result. `now` is only compared with the times in pod and events; if the result would change
-/// merely with time, `recheck_at` says when.
+/// Every possible pod has a result. `now` is only compared with the times in pod and events. If the result would change
+/// by the passing of time alone, `recheck_at` is the time of the change.
 pub fn analyze(
     pod: Option<&ObservedPod>,
     events: &[Event],
@@ -67,7 +67,8 @@ impl Conclusion {
     }
 }
 
-/// The reason of a pod that somebody deletes. If the cluster needs the machine for something else, it has its own reason.
+/// The reason of a pod that somebody deletes. If the cluster needs the machine for another purpose, the pod has a
+/// reason of its own.
 pub const DELETED: &str = "Deleted";
 
 fn deletion(pod: &ObservedPod, noun: &str) -> Option<Conclusion> {
@@ -96,7 +97,8 @@ fn end(pod: &ObservedPod, noun: &str, notes: &Notes) -> Option<Conclusion> {
     }
 }
 
-/// The pod's own reason is preferred: the containers of an evicted pod were merely killed.
+/// Returns the conclusion about a failed pod. The pod's own reason is preferred: the containers of an evicted pod were
+/// merely killed.
 fn failure(pod: &ObservedPod, noun: &str, notes: &Notes) -> Conclusion {
     let detail = pod.message.as_deref().unwrap_or_default();
     let unexplained = || message::with_detail(&format!("Your {noun} has failed"), detail);
@@ -153,7 +155,7 @@ fn pulling(
 }
 
 fn initializing(pod: &ObservedPod, noun: &str) -> Option<Conclusion> {
-    // Once a main container has run, init containers are complete, whatever a sidecar does later.
+    // Once a main container has run, the init containers are complete, even if a sidecar restarts or fails later.
     if pod.main_containers().any(Container::has_run) {
         return None;
     }

@@ -26,7 +26,7 @@ pub(super) struct Container {
     /// The image in the spec. The status may have another name for it.
     pub(super) image: String,
     state: State,
-    /// How the container ended before it was restarted.
+    /// The end of the container before it was restarted.
     previous_end: Option<Box<End>>,
     ready: bool,
     started: bool,
@@ -44,7 +44,7 @@ enum State {
     Ended(Box<End>),
 }
 
-/// Why a container is not running yet.
+/// The reason why a container is not running yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Waiting {
     /// The reason, if the analysis knows it.
@@ -54,7 +54,7 @@ pub(super) struct Waiting {
     pub(super) message: Option<String>,
 }
 
-/// How a container ended.
+/// The end of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) exit_code: i32,
@@ -63,7 +63,8 @@ pub(super) struct End {
 }
 
 impl Container {
-    /// Init containers first. Containers that only the status knows come after those of the spec.
+    /// Returns all containers, init containers first. Containers that only the status knows come after those of the
+    /// spec.
     pub(super) fn all(spec: Option<&PodSpec>, status: Option<&PodStatus>) -> Vec<Self> {
         let init_specs = spec.and_then(|spec| spec.init_containers.as_deref()).unwrap_or_default();
         let main_specs = spec.map(|spec| spec.containers.as_slice()).unwrap_or_default();
@@ -115,7 +116,7 @@ impl Container {
         self.waiting()?.known
     }
 
-    /// How the container ended, unless it is running again.
+    /// Returns the end of the container, unless it is running again.
     pub(super) fn ended(&self) -> Option<&End> {
         match &self.state {
             State::Ended(end) => Some(end),
@@ -123,7 +124,7 @@ impl Container {
         }
     }
 
-    /// How the container ended last, even if it is running again.
+    /// Returns the last end of the container, even if it is running again.
     pub(super) fn last_end(&self) -> Option<&End> {
         self.ended().or(self.previous_end.as_deref())
     }
@@ -132,7 +133,7 @@ impl Container {
         self.state == State::Running
     }
 
-    /// True once the container has run, even if it has ended since.
+    /// Returns true once the container has run, even if it has ended since.
     pub(super) fn has_run(&self) -> bool {
         self.is_running() || self.last_end().is_some() || self.restarts > 0
     }
@@ -145,7 +146,7 @@ impl Container {
         self.restarts
     }
 
-    /// True if no other container waits for this one any more.
+    /// Returns true if no other container waits for this one any more.
     pub(super) fn is_done(&self) -> bool {
         match self.role {
             Role::Init => self.ended().is_some_and(|end| end.exit_code == 0),
@@ -177,7 +178,7 @@ impl From<&ContainerStateTerminated> for End {
     }
 }
 
-/// `None` for an absent or empty text: Kubernetes uses both for "no text".
+/// Returns `None` for an absent or empty text: Kubernetes uses both for "no text".
 pub(super) fn not_empty(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }

@@ -10,7 +10,7 @@ use super::reason::Reason;
 /// shortly before the pod, and event times are whole seconds.
 const CLAIM_LEAD: SignedDuration = SignedDuration::from_secs(30);
 
-/// One event, with count and times read from whichever fields have them.
+/// One event, with its count and times read from the fields that are set.
 pub(super) struct EventView<'a> {
     /// The reason as Kubernetes wrote it.
     pub(super) reason: &'a str,
@@ -19,11 +19,11 @@ pub(super) struct EventView<'a> {
     pub(super) message: &'a str,
     /// The object of the event.
     pub(super) about: EventSubject<'a>,
-    /// How often it was seen; at least 1.
+    /// The number of times that the event was seen; at least 1.
     pub(super) count: u32,
-    /// When it was first seen.
+    /// The time at which the event was first seen.
     pub(super) first: Option<Timestamp>,
-    /// When it was last seen.
+    /// The time at which the event was last seen.
     pub(super) last: Option<Timestamp>,
 }
 
@@ -35,8 +35,8 @@ pub(super) enum EventSubject<'a> {
     Claim(&'a str),
 }
 
-/// The events about this pod and the claims it mounts, oldest first. Events of an earlier pod of the same name have
-/// another uid and are ignored.
+/// Returns the events about this pod and the claims it mounts, oldest first. Events of an earlier pod of the same name
+/// have another uid and are ignored.
 pub(super) fn about<'a>(pod: &ObservedPod, events: &'a [Event]) -> Vec<EventView<'a>> {
     let mut views: Vec<_> = events.iter().filter_map(|event| EventView::new(pod, event)).collect();
     views.sort_by_key(|event| event.last);
@@ -84,7 +84,7 @@ impl<'a> EventView<'a> {
         })
     }
 
-    /// The object of the event, as a [`Finding`](super::Finding) writes it.
+    /// Returns the object of the event, in the form that a [`Finding`](super::Finding) has.
     pub(super) fn source(&self) -> String {
         match self.about {
             EventSubject::Pod => "pod".to_owned(),
@@ -94,13 +94,14 @@ impl<'a> EventView<'a> {
     }
 }
 
-/// The container in a field path such as `spec.containers{notebook}` or `spec.initContainers{prepare}`.
+/// Returns the container in a field path such as `spec.containers{notebook}` or `spec.initContainers{prepare}`.
 fn container_in(field_path: &str) -> Option<&str> {
     let (group, rest) = field_path.split_once('{')?;
     matches!(group, "spec.containers" | "spec.initContainers").then(|| rest.strip_suffix('}')).flatten()
 }
 
-/// Events of the scheduler may have no `lastTimestamp`, and events of a series have their time in another field.
+/// Returns the time at which the event was last seen. Events of the scheduler may have no `lastTimestamp`, and events
+/// of a series have their time in another field.
 fn last_seen(event: &Event) -> Option<Timestamp> {
     let series =
         event.series.as_ref().and_then(|series| series.last_observed_time.as_ref()).map(|time| time.0);

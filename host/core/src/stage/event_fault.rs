@@ -17,7 +17,7 @@ pub(super) fn note(pod: &ObservedPod, events: &[EventView<'_>], policy: &StagePo
     }
 }
 
-/// Severity and message of an event; `None` if it is too early to report it.
+/// Returns severity and message of an event; `None` if it is too early to report it.
 fn reading(
     pod: &ObservedPod,
     event: &EventView<'_>,

@@ -29,7 +29,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stage's name, as it is written in the API and in records.
+    /// Returns the stage's name, as it is written in the API and in records.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Binding => "Binding",

@@ -1,9 +1,10 @@
-//! Sentences for the user. `noun` is what the pod is called: a lab, or what a lab has started. The cluster's own message follows in brackets, for those who help the user.
+//! Sentences for the user. `noun` names the pod: a lab, or a child of a lab. The cluster's own message follows in
+//! brackets, for those who help the user.
 
 /// Largest length of the cluster's message in characters; the rest is cut off.
 const LONGEST_DETAIL: usize = 300;
 
-/// `text`, followed by the cluster's message in brackets if there is one.
+/// Returns `text`, followed by the cluster's message in brackets if there is one.
 pub(super) fn with_detail(text: &str, detail: &str) -> String {
     let detail = detail.trim().trim_end_matches('.');
     match detail.char_indices().nth(LONGEST_DETAIL) {
@@ -18,14 +19,15 @@ pub(super) fn image_pull(image: &str, detail: &str) -> String {
     with_detail(&format!("The image {image} could not be downloaded: {}", pull_cause(detail)), detail)
 }
 
-/// The runtime's own message. In the event it follows `Failed to pull image "NAME": `, in the container's state not.
+/// Returns the runtime's own message. In the event it follows `Failed to pull image "NAME": `; the container's state
+/// has no such prefix.
 fn pull_error(detail: &str) -> &str {
     let event = detail.strip_prefix("Failed to pull image \"").and_then(|rest| rest.split_once("\": "));
     event.map_or(detail, |(_, error)| error)
 }
 
-/// The cause of a failed download, from the message of registry or runtime. These messages are not a stable interface,
-/// so the cause may be missing.
+/// Returns the cause of a failed download, from the message of registry or runtime. These messages are not a stable
+/// interface, so the cause may be missing.
 fn pull_cause(detail: &str) -> &'static str {
     let detail = detail.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| detail.contains(word));
@@ -106,7 +108,7 @@ pub(super) fn unschedulable(noun: &str, detail: &str) -> String {
     with_detail(&text, cut)
 }
 
-/// True if the scheduler only waits until a claim is bound, which is a part of each start with a new volume.
+/// Returns true if the scheduler only waits until a claim is bound, which is a part of each start with a new volume.
 pub(super) fn waits_for_volume(detail: &str) -> bool {
     detail.contains("unbound immediate PersistentVolumeClaims")
 }

@@ -16,7 +16,7 @@ impl Notes {
         Self { now, found: Vec::new(), recheck_at: None }
     }
 
-    /// Adds a finding; one that says the same about the same thing is counted instead.
+    /// Adds a finding. A finding with the same content about the same object is counted instead.
     pub(super) fn add(&mut self, at: Option<Timestamp>, finding: Finding) {
         let same = |known: &Finding| {
             known.reason == finding.reason
@@ -33,7 +33,8 @@ impl Notes {
         }
     }
 
-    /// True if `wait` has passed since `since`; if not, notes when it will have. An unknown time counts as long ago.
+    /// Returns true if `wait` has passed since `since`; if not, notes the time at which it will have passed. An unknown
+    /// time counts as long ago.
     pub(super) fn has_passed(&mut self, wait: SignedDuration, since: Option<Timestamp>) -> bool {
         let Some(due) = since.and_then(|since| since.checked_add(wait).ok()) else {
             return true;
@@ -45,20 +46,20 @@ impl Notes {
         false
     }
 
-    /// True if there is a finding about this container already.
+    /// Returns true if there is a finding about this container already.
     pub(super) fn has_fault_of(&self, container: &str) -> bool {
         let source = format!("container/{container}");
         self.found.iter().any(|(_, finding)| finding.source == source && finding.severity > Severity::Info)
     }
 
-    /// The finding that ends the spawn, if any: the first critical one.
+    /// Returns the finding that ends the spawn, if any: the first critical one.
     pub(super) fn critical(&self) -> Option<&Finding> {
         self.found.iter().map(|(_, finding)| finding).find(|finding| finding.severity == Severity::Critical)
     }
 
-    /// All findings, oldest first, and when to analyse again.
+    /// Returns all findings, oldest first, and the time of the next analysis.
     pub(super) fn into_parts(mut self) -> (Vec<Finding>, Option<Timestamp>) {
-        // Findings from the pod's status have no time. They hold now, so they come last.
+        // Findings from the pod's status have no time. They apply at present, so they come last.
         self.found.sort_by_key(|(at, _)| at.unwrap_or(Timestamp::MAX));
         (self.found.into_iter().map(|(_, finding)| finding).collect(), self.recheck_at)
     }

@@ -46,18 +46,18 @@ pub struct ObservedPod {
     pub(super) containers: Box<[Container]>,
 }
 
-/// What a pod does.
+/// The state of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodLife {
-    /// It does not run yet.
+    /// The pod does not run yet.
     Waiting,
-    /// It runs.
+    /// The pod runs.
     Running,
-    /// All its containers have ended without an error.
+    /// All containers of the pod have ended without an error.
     Succeeded,
-    /// It has failed.
+    /// The pod has failed.
     Failed,
-    /// It is being deleted.
+    /// The pod is being deleted.
     Deleting,
 }
 
@@ -113,14 +113,14 @@ impl From<&Pod> for ObservedPod {
     }
 }
 
-/// The port with the name that the service gives to the port of a lab.
+/// Returns the container port with the name that the service gives to the port of a lab.
 fn lab_port(spec: &PodSpec) -> Option<u16> {
     let ports = spec.containers.iter().flat_map(|container| container.ports.iter().flatten());
     let named = |port: &&ContainerPort| port.name.as_deref() == Some(PORT_NAME);
     ports.into_iter().find(named).and_then(|port| u16::try_from(port.container_port).ok())
 }
 
-/// The names of the claims that a pod mounts. The claim of an ephemeral volume is named after pod and volume.
+/// Returns the names of the claims that a pod mounts. The claim of an ephemeral volume is named after pod and volume.
 fn claims(pod: &str, spec: &PodSpec) -> Box<[String]> {
     let volumes = spec.volumes.iter().flatten();
     let claims = volumes.filter_map(|volume| match &volume.persistent_volume_claim {
@@ -149,12 +149,12 @@ fn conditions(status: &PodStatus) -> Box<[PodCondition]> {
 }
 
 impl ObservedPod {
-    /// True if the pod is being deleted.
+    /// Returns true if the pod is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.deletion.is_some()
     }
 
-    /// What the pod does.
+    /// Returns the state of the pod.
     pub fn life(&self) -> PodLife {
         match self.phase.as_str() {
             _ if self.is_deleting() => PodLife::Deleting,
@@ -165,12 +165,12 @@ impl ObservedPod {
         }
     }
 
-    /// When the pod was created.
+    /// Returns the time at which the pod was created.
     pub fn created(&self) -> Option<Timestamp> {
         self.created
     }
 
-    /// True if the pod is being deleted, or was ended for a reason outside its containers.
+    /// Returns true if the pod is being deleted, or was ended for a reason outside its containers.
     pub(super) fn was_taken_down(&self) -> bool {
         self.is_deleting() || (self.phase == "Failed" && self.reason.is_some())
     }
@@ -183,13 +183,13 @@ impl ObservedPod {
         self.condition(kind).is_some_and(|condition| condition.status == status)
     }
 
-    /// The reason of the condition, if it has this status.
+    /// Returns the reason of the condition, if it has this status.
     pub(super) fn condition_reason(&self, kind: ConditionKind, status: &str) -> Option<&str> {
         let condition = self.condition(kind).filter(|condition| condition.status == status)?;
         condition.reason.as_deref()
     }
 
-    /// When the pod was started, according to its status.
+    /// Returns the time at which the pod was started, according to its status.
     pub(super) fn began_at(&self) -> Option<Timestamp> {
         self.started.or(self.created)
     }

@@ -1,4 +1,4 @@
-//! Thresholds of the analysis: how long or how often a fault is tolerated.
+//! Thresholds of the analysis: the duration or number of faults that are tolerated.
 
 use jiff::SignedDuration;
 
@@ -7,7 +7,7 @@ use crate::spawn_key::SpawnKind;
 /// Thresholds after which a fault that may pass counts as permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagePolicy {
-    /// What the pod is: a lab, or what a lab has started. This decides only what it is called.
+    /// The kind of the pod: a lab, or a child of a lab. The kind decides only the noun in messages.
     pub kind: SpawnKind,
     /// True if the lab was ready before. The kubelet then restarts a container that ends, and no single container's
     /// fault ends the lab; `RestartPolicy` decides how many restarts are too many.
@@ -16,18 +16,18 @@ pub struct StagePolicy {
     pub restarts: u32,
     /// Number of failed downloads of one image that end a spawn; 0 counts as 1.
     pub image_pull_failures: u32,
-    /// How long a container may fail to be created, because a Secret may be created late.
+    /// The time for which a container may fail to be created, because a Secret may be created late.
     pub config_error_grace: SignedDuration,
-    /// How long a volume may fail to mount before it is reported; most mount at the second attempt.
+    /// The time for which a volume may fail to mount before it is reported; most mount at the second attempt.
     pub mount_grace: SignedDuration,
-    /// How long a lab may fail its probes before it is reported; every lab fails them while it starts.
+    /// The time for which a lab may fail its probes before it is reported; every lab fails them while it starts.
     pub unhealthy_grace: SignedDuration,
-    /// How long a download may last before it is reported; an image that is on the node takes a moment.
+    /// The time that a download may last before it is reported; an image that is on the node takes a moment.
     pub pulling_delay: SignedDuration,
 }
 
 impl StagePolicy {
-    /// What people call the pod.
+    /// Returns the noun for the pod in messages.
     pub(super) fn noun(&self) -> &'static str {
         self.kind.noun()
     }

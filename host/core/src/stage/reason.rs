@@ -3,14 +3,14 @@
 macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident,)*) => {
         /// A reason that the analysis knows. Kubernetes has no list of them: these are from the sources of the kubelet,
-        /// the scheduler and the controllers. Those of the service itself come last.
+        /// the scheduler and the controllers. The service's own reasons come last.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Reason {
             $($(#[$doc])* $variant,)*
         }
 
         impl Reason {
-            /// `None` for a reason that the analysis does not know.
+            /// Parses a reason; `None` for a reason that the analysis does not know.
             pub(super) fn known(text: &str) -> Option<Self> {
                 match text {
                     $(stringify!($variant) => Some(Self::$variant),)*
@@ -18,7 +18,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// The reason as Kubernetes writes it.
+            /// Returns the reason as Kubernetes writes it.
             pub(super) fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => stringify!($variant),)*

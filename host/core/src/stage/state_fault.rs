@@ -44,7 +44,7 @@ impl Fault {
     }
 }
 
-/// A fault of the image: its name is invalid, or its download fails.
+/// Returns a fault of the image: its name is invalid, or its download fails.
 fn image_fault(container: &Container, events: &[EventView<'_>], policy: &StagePolicy) -> Option<Fault> {
     let image = container.image.as_str();
     let detail = container.waiting().and_then(|waiting| waiting.message.as_deref());
@@ -72,7 +72,8 @@ fn image_fault(container: &Container, events: &[EventView<'_>], policy: &StagePo
     Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
 }
 
-/// The container cannot be created: an object that it refers to is missing, or the runtime refuses it.
+/// Returns a fault of the container's creation: an object that the container refers to is missing, or the runtime
+/// refuses it.
 fn create_fault(
     pod: &ObservedPod,
     container: &Container,
@@ -91,8 +92,8 @@ fn create_fault(
     Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
 }
 
-/// When the fault began. A waiting state has no time; the time of the fault's first event, or of the image's arrival,
-/// is used.
+/// Returns the time at which the fault began. A waiting state has no time; the time of the fault's first event, or of
+/// the image's arrival, is used.
 fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp> {
     let failed = |event: &&EventView<'_>| {
         event.about == EventSubject::Container(container)
@@ -103,7 +104,7 @@ fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp>
     first.or_else(|| Pulls::of(container, events).last_success)
 }
 
-/// The container ran and ended with an error.
+/// Returns the fault of a container that ran and ended with an error.
 fn run_fault(pod: &ObservedPod, container: &Container, policy: &StagePolicy) -> Option<Fault> {
     if container.is_done() {
         return None;
@@ -142,13 +143,13 @@ fn run_fault(pod: &ObservedPod, container: &Container, policy: &StagePolicy) -> 
     }
 }
 
-/// True if a container failed and is not restarted.
+/// Returns true if a container failed and is not restarted.
 fn ended_for_good(pod: &ObservedPod, container: &Container) -> bool {
     let stays_down = pod.restarts_never || pod.phase == "Failed";
     stays_down && container.ended().is_some_and(|end| end.exit_code != 0)
 }
 
-/// How the main container that was restarted most often had ended, in a sentence.
+/// Returns the end of the main container that was restarted most often, in a sentence.
 pub(super) fn last_end(pod: &ObservedPod, noun: &str) -> Option<String> {
     let restarted = pod.main_containers().filter(|container| container.restarts() > 0);
     let container = restarted.max_by_key(|container| container.restarts())?;
@@ -172,7 +173,7 @@ fn ending(end: Option<&End>) -> String {
     }
 }
 
-/// The name of the container in messages for the user.
+/// Returns the name of the container in messages for the user.
 fn called(container: &Container, noun: &str) -> String {
     match container.role {
         Role::Main if ["notebook", "kernel"].contains(&container.name.as_str()) => format!("Your {noun}"),

@@ -1,10 +1,10 @@
-//! User strings: in one short text, who wants what kind of lab.
+//! User strings: one short text that names a user and the lab that the user wants.
 //!
-//! | text | wants |
+//! | text | meaning |
 //! |---|---|
 //! | `ada` | the lab of her default server |
-//! | `ada/gpu` | the lab of her server `gpu`, which is of the blueprint `gpu` if there is one |
-//! | `ada~blueprint=gpu` | the same, and an error if there is no such blueprint |
+//! | `ada/gpu` | the lab of her server `gpu`, which uses the blueprint `gpu` if there is one |
+//! | `ada~blueprint=gpu` | the same, or an error if there is no such blueprint |
 //! | `ada~repo=org/project` | a lab as the repository describes it |
 //! | `ada~workload=deployment/shop/web` | a lab in the pods of a workload |
 //!
@@ -23,22 +23,25 @@ pub use wanted::Wanted;
 use crate::lab::LabKey;
 use crate::names::{ServerName, Username};
 
-/// Who wants what. Its text is canonical: equal user strings have the same text, whatever text they were parsed from.
+/// A user, and the lab that the user wants. The text form is canonical: equal user strings have the same text, even if
+/// they were parsed from different texts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UserString {
     /// The user.
     pub user: Username,
     /// The server, if the text names one.
     pub server: Option<ServerName>,
-    /// What the lab is to be.
+    /// The properties of the lab.
     pub wanted: Wanted,
 }
 
 impl UserString {
-    /// The lab that the text means. The same text means the same lab, so that a second request finds the first one's.
+    /// Returns the lab that the text identifies. Equal texts identify the same lab, so that a second request finds the
+    /// lab of the first one.
     ///
-    /// Without a server in the text, the lab's server follows from what is wanted: the default server if that is nothing,
-    /// the server of a blueprint's name if it is that alone, and otherwise one with a name made from all of it.
+    /// Without a server in the text, the lab's server follows from the settings. It is the default server if there are
+    /// none, the server of a blueprint's name if the blueprint is the only setting, and otherwise a server with a name
+    /// made from all of them.
     pub fn lab(&self) -> LabKey {
         let server = self.server.clone().unwrap_or_else(|| self.wanted.server());
         LabKey::new(self.user.clone(), server)
@@ -56,7 +59,7 @@ impl fmt::Display for UserString {
     }
 }
 
-/// Writes a name with what has a meaning in a user string percent-encoded.
+/// Writes a name, with the characters percent-encoded that have a meaning in a user string.
 fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     for character in name.chars() {
         match character {
@@ -165,7 +168,7 @@ mod tests {
             }
         }
 
-        /// Two wishes never mean the same lab, unless their texts are the same.
+        /// Two user strings with different texts never identify the same lab.
         #[test]
         fn different_wishes_are_different_labs(one in wanted(), other in wanted()) {
             prop_assume!(one != other);

@@ -1,26 +1,26 @@
-//! Reads user strings.
+//! Parses user strings.
 
 use super::{InvalidRepository, Repository, UserString, Wanted};
 use crate::names::{InvalidName, ObjectName, ServerName, Username};
 use crate::workload::{InvalidWorkload, Workload};
 
-/// The longest user string, in bytes.
+/// The largest length of a user string, in bytes.
 const LONGEST: usize = 1024;
 
 /// Text that is not a user string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("character {position} of the user string: {problem}")]
 pub struct InvalidUserString {
-    /// Where the mistake is: the number of a character, from 1.
+    /// The position of the mistake: the number of a character, from 1.
     pub position: usize,
-    /// What is wrong.
+    /// The mistake.
     pub problem: UserStringProblem,
 }
 
-/// What is wrong with a user string.
+/// The mistake in a user string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UserStringProblem {
-    /// It is too long.
+    /// The text is too long.
     #[error("a user string has at most 1024 bytes, and this one has {0}")]
     TooLong(usize),
     /// A `%` without two hexadecimal digits, or bytes that are not UTF-8.
@@ -29,16 +29,16 @@ pub enum UserStringProblem {
     /// A name that JupyterHub or Kubernetes does not allow.
     #[error(transparent)]
     Name(#[from] InvalidName),
-    /// Nothing follows the `/`.
+    /// The name of a server is missing after the `/`.
     #[error("the name of a server is missing after `/`")]
     NoServer,
     /// A setting without a value.
     #[error("a setting is `KEY=VALUE`, and KEY is one of {KEYS}")]
     NoValue,
-    /// A setting that does not exist.
+    /// A setting of an unknown name.
     #[error("there is no setting `{0}`; there are {KEYS}")]
     UnknownKey(String),
-    /// A setting that was there before.
+    /// A setting that occurs twice.
     #[error("`{0}` is there twice")]
     Twice(String),
     /// The repository is invalid.
@@ -51,11 +51,11 @@ pub enum UserStringProblem {
 
 const KEYS: &str = "`blueprint`, `repo` and `workload`";
 
-/// A part of the text, and where it begins.
+/// A part of the text, and the position at which it begins.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     text: &'a str,
-    /// The number of its first character, from 1.
+    /// The number of the part's first character, from 1.
     position: usize,
 }
 
@@ -64,14 +64,14 @@ impl<'a> Part<'a> {
         Err(InvalidUserString { position: self.position, problem: problem.into() })
     }
 
-    /// The parts before and after the first `separator`.
+    /// Splits the part at the first `separator`.
     fn split_at(self, separator: char) -> (Self, Option<Self>) {
         let Some((first, rest)) = self.text.split_once(separator) else { return (self, None) };
         let position = self.position + first.chars().count() + 1;
         (Self { text: first, ..self }, Some(Self { text: rest, position }))
     }
 
-    /// The text without its percent-encoding.
+    /// Returns the text without its percent-encoding.
     fn decoded(self) -> Result<String, InvalidUserString> {
         let mut bytes = Vec::with_capacity(self.text.len());
         let mut rest = self.text.as_bytes();

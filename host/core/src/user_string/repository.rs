@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// The longest path, in bytes.
+/// The largest length of a path, in bytes.
 const LONGEST: usize = 200;
 
-/// The path of a repository, such as `org/project`: two or more parts of letters, digits, `.`, `_` and `-`. It becomes a
-/// part of a URL, so it is no URL itself and has no `.` or `..`.
+/// The path of a repository, such as `org/project`: two or more parts of letters, digits, `.`, `_` and `-`. The path
+/// becomes a part of a URL, so it must not be a URL itself, and no part may be `.` or `..`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Repository(String);
 
@@ -30,7 +30,7 @@ impl Repository {
 }
 
 impl Repository {
-    /// The path.
+    /// Returns the path.
     pub fn as_str(&self) -> &str {
         &self.0
     }

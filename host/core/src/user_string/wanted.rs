@@ -1,4 +1,4 @@
-//! What a lab is to be.
+//! The properties of a lab in a user string.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use crate::digest::Digest;
 use crate::names::{ObjectName, ServerName, extract};
 use crate::workload::Workload;
 
-/// The longest readable part of a server's name that is made from what is wanted.
+/// The largest length of the readable part of a server's name that is made from the settings.
 const LONGEST_READABLE: usize = 40;
-/// How many hexadecimal digits tell such names apart.
+/// Number of hexadecimal digits that distinguish such names.
 const DIGITS: usize = 8;
 
-/// What a lab is to be, as a user string says it.
+/// The properties of a lab, as a user string states them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Wanted {
-    /// A blueprint.
+    /// The blueprint of the lab.
     pub blueprint: Option<ObjectName>,
-    /// A repository, whose own blueprint counts.
+    /// The repository whose own blueprint the lab uses.
     pub repository: Option<Repository>,
     /// The workload whose pods get the lab.
     pub workload: Option<Workload>,
 }
 
 impl Wanted {
-    /// True if the text says nothing.
+    /// Returns true if the text has no settings.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The name of the server that has such a lab, where nobody names one.
+    /// Returns the name of the lab's server for a user string that names none.
     pub fn server(&self) -> ServerName {
         let Self { blueprint, repository, workload } = self;
         let name = match (blueprint, repository, workload) {
@@ -46,12 +46,12 @@ impl Wanted {
                 format!("{}-{digest}", extract(&readable.join("-"), LONGEST_READABLE))
             }
         };
-        // It consists of letters, digits, hyphens and dots.
+        // The name consists of letters, digits, hyphens and dots.
         ServerName::parse(name).unwrap_or_default()
     }
 }
 
-/// The settings of a user string, in their canonical order.
+/// Writes the settings of a user string, in their canonical order.
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { blueprint, repository, workload } = self;

@@ -1,4 +1,4 @@
-//! Remembered volume claims: which server uses which claim, and what happens to it when the server is deleted.
+//! Remembered volume claims: the claims that each server uses, and their fate when the server is deleted.
 //!
 //! A claim outlives labs, so this information cannot be read from a lab's objects.
 

@@ -7,16 +7,16 @@ use crate::labels::USERNAME_ANNOTATION;
 /// The annotation in which KubeSpawner writes the raw username.
 pub const KUBESPAWNER_USERNAME_ANNOTATION: &str = "hub.jupyter.org/username";
 
-/// The user for whom a claim was created, according to its annotations. The claim's name is not enough: the `safe` slug
-/// of one user (`ada-2dl`) can be the `escape` slug of another (`ada-l`).
+/// Returns the user for whom a claim was created, according to its annotations. The claim's name is not enough: the
+/// `safe` slug of one user (`ada-2dl`) can be the `escape` slug of another (`ada-l`).
 pub fn owner(claim: &ObjectMeta) -> Option<&str> {
     let annotations = claim.annotations.as_ref()?;
     let written = [USERNAME_ANNOTATION, KUBESPAWNER_USERNAME_ANNOTATION];
     written.into_iter().find_map(|key| annotations.get(key)).map(String::as_str)
 }
 
-/// The user to whom a claim belongs who is not the user of `lab`, the metadata of one of a lab's objects. A claim that
-/// names nobody may be used by everybody.
+/// Returns the owner of a claim if that is not the user of `lab`, the metadata of one of a lab's objects. Everybody may
+/// use a claim that names no owner.
 pub fn other_owner<'a>(claim: &'a ObjectMeta, lab: &ObjectMeta) -> Option<&'a str> {
     owner(claim).filter(|user| owner(lab) != Some(user))
 }

@@ -34,12 +34,12 @@ pub struct VolumeRecord {
 }
 
 impl VolumeRecord {
-    /// The claims of a lab; `None` if it has none.
+    /// Returns the record of a lab's claims; `None` if the lab has no claims.
     pub fn of(spawn: &ValidatedSpawn) -> Option<Self> {
         let claims = spawn.volumes.iter().filter_map(|volume| match &volume.source {
             VolumeSource::Claim(claim) => Some(ClaimUse {
                 namespace: spawn.names.namespace.clone(),
-                // The name was checked with the policy's answer.
+                // The name was checked together with the policy's answer.
                 name: ObjectName::parse(claim.claim_name.as_str()).ok()?,
                 reclaim: claim.create.as_ref().map(|create| create.reclaim).unwrap_or_default(),
             }),
@@ -55,14 +55,14 @@ impl VolumeRecord {
         (!record.claims.is_empty()).then_some(record)
     }
 
-    /// The key under which a server's record is stored: a digest of its name, which is unique and does not depend on
-    /// the configuration.
+    /// Returns the key under which a server's record is stored: a digest of the server's name, which is unique and does
+    /// not depend on the configuration.
     pub fn record_key(key: &LabKey) -> String {
         let names = [key.user.as_str(), key.server.as_str()].map(str::as_bytes).join(&0xff);
         Digest::of(&names).short_hex(32)
     }
 
-    /// The names that the server keeps.
+    /// Returns the names that the server keeps.
     pub fn kept_names(&self) -> KeptNames {
         KeptNames { namespace: Some(self.namespace.clone()), pvc: Some(self.pvc.clone()) }
     }
@@ -78,7 +78,7 @@ impl VolumeRecord {
         self
     }
 
-    /// True if the server has used the claim.
+    /// Returns true if the server has used the claim.
     pub fn uses(&self, claim: &ClaimUse) -> bool {
         self.claims.iter().any(|ours| ours.namespace == claim.namespace && ours.name == claim.name)
     }

@@ -9,18 +9,18 @@ use super::record::{ClaimUse, VolumeRecord};
 use crate::lab::LabKey;
 use crate::policy::ClaimReclaim;
 
-/// The remembered claims of every server that has had any.
+/// The remembered claims of every server that has ever had any.
 #[derive(Debug, Clone, Default)]
 pub struct RememberedVolumes {
     records: BTreeMap<LabKey, VolumeRecord>,
 }
 
-/// What happens to a server's claims when the server is deleted.
+/// The fate of a server's claims when the server is deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Release {
-    /// Claims that are deleted.
+    /// The claims to delete.
     pub delete: Vec<ClaimUse>,
-    /// Claims that are kept, and why.
+    /// The claims to keep, each with the reason.
     pub keep: Vec<(ClaimUse, Kept)>,
 }
 
@@ -35,12 +35,12 @@ pub enum Kept {
 }
 
 impl RememberedVolumes {
-    /// The record of a server.
+    /// Returns the record of a server.
     pub fn of(&self, key: &LabKey) -> Option<&VolumeRecord> {
         self.records.get(key)
     }
 
-    /// The records of all servers.
+    /// Returns the records of all servers.
     pub fn all(&self) -> impl Iterator<Item = &VolumeRecord> {
         self.records.values()
     }
@@ -55,8 +55,9 @@ impl RememberedVolumes {
         self.records.remove(key);
     }
 
-    /// Decides which claims are deleted with a server: those that a policy wants deleted and that no other server of
-    /// any user has used. Retained claims stay in the record, so that a server of the same name finds them again.
+    /// Decides on the claims of a server that is deleted. A claim is deleted with the server if a policy requests that
+    /// and no other server of any user has used it. Retained claims stay in the record, so that a server of the same
+    /// name finds them again.
     pub fn release(&self, key: &LabKey) -> Release {
         let mut release = Release::default();
         for claim in self.of(key).iter().flat_map(|record| &record.claims).cloned() {
@@ -72,7 +73,7 @@ impl RememberedVolumes {
 }
 
 impl Release {
-    /// The record of the server after the deletion; `None` if no claim is left.
+    /// Returns the record of the server after the deletion; `None` if no claim is left.
     pub fn record_after_release(&self, record: &VolumeRecord) -> Option<VolumeRecord> {
         let retained = self.keep.iter().filter(|(_, kept)| *kept == Kept::Retained);
         let claims: Vec<_> = retained.map(|(claim, _)| claim.clone()).collect();

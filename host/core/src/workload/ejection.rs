@@ -1,4 +1,4 @@
-//! Taking a lab out of a workload.
+//! The removal of a lab from a workload.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::object::{labs, taken_volumes};
 use super::{LabMark, Workload};
 
-/// What is applied under the lab's field manager to take the lab out of the workload with this uid and template: of the lab,
-/// only the volumes that containers of others mount. The API server lets nobody remove those.
+/// Returns the object to apply under the lab's field manager in order to remove the lab from the workload with this uid
+/// and template. Of the lab, the object contains only the volumes that containers of others mount, because the API
+/// server refuses to remove those.
 pub fn remainder(workload: &Workload, uid: &str, template: &PodTemplateSpec, mark: &LabMark) -> Value {
     let mut applied = json!({
         "apiVersion": "apps/v1",
@@ -26,10 +27,10 @@ pub fn remainder(workload: &Workload, uid: &str, template: &PodTemplateSpec, mar
     applied
 }
 
-/// The strategic merge patch that removes what an apply of nothing has left; `None` if it has left nothing.
+/// Returns the strategic merge patch that removes the parts that remain after the apply; `None` if nothing remains.
 ///
-/// Something is left where somebody else has written the lab's fields too, such as with `kubectl rollout undo` to a
-/// revision with the lab. A volume that a container of others mounts is theirs by now.
+/// Parts remain if somebody else has written the lab's fields too, such as with `kubectl rollout undo` to a revision
+/// with the lab. A volume that a container of others mounts now belongs to that container.
 pub fn leftovers(template: &PodTemplateSpec, mark: &LabMark, installation_label: &str) -> Option<Value> {
     let others = labs(template).into_keys().any(|other| other != *mark);
     let metadata = template.metadata.as_ref();
@@ -91,7 +92,8 @@ pub fn leftovers(template: &PodTemplateSpec, mark: &LabMark, installation_label:
     } } }))
 }
 
-/// True for the template of an earlier revision with the lab: a rollback to it would bring back a lab whose Secret is gone.
+/// Returns true for the template of an earlier revision with the lab: a rollback to it would bring back a lab whose
+/// Secret is gone.
 pub fn is_leftover_revision(template: &PodTemplateSpec, mark: &LabMark) -> bool {
     labs(template).contains_key(mark)
 }

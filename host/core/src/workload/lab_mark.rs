@@ -1,4 +1,4 @@
-//! How the parts of one lab are told apart in a workload that several labs may share.
+//! The mark that distinguishes the parts of one lab in a workload that several labs may share.
 
 use crate::digest::Digest;
 use crate::names::LabelValue;
@@ -9,29 +9,29 @@ const LABEL_PREFIX: &str = "lab.wasmspawner.io/";
 const INSTALLATION_PREFIX: &str = "injected.wasmspawner.io/";
 /// The prefix of the names of a lab's containers and volumes.
 const NAME_PREFIX: &str = "lab-";
-/// How many hexadecimal digits tell labs apart.
+/// Number of hexadecimal digits that distinguish labs.
 const DIGITS: usize = 10;
-/// The longest name of a container or a volume.
+/// The largest length of the name of a container or a volume.
 const LONGEST: usize = 63;
 
-/// What the names of all parts of one lab have in common in a workload. It follows from the uid of the lab's record, so it
-/// differs between labs, between installations, and between a lab and an earlier one of the same name.
+/// The common part of the names of all parts of one lab in a workload. It follows from the uid of the lab's record, so
+/// it differs between labs, between installations, and between a lab and an earlier one of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabMark(String);
 
-/// The label key of every pod that has a lab of this installation. It is a key of its own, because a workload may have
-/// labs of several installations.
+/// Returns the label key of every pod that has a lab of this installation. Each installation has a key of its own,
+/// because a workload may have labs of several installations.
 pub fn installation_label(instance: &LabelValue) -> String {
     format!("{INSTALLATION_PREFIX}{instance}")
 }
 
 impl LabMark {
-    /// The mark of the lab whose record has this uid.
+    /// Returns the mark of the lab whose record has this uid.
     pub fn of(spawn: &str) -> Self {
         Self(Digest::of(spawn.as_bytes()).short_hex(DIGITS))
     }
 
-    /// The label key of the lab's pods. Its value is the id of the operation that has started the lab.
+    /// Returns the label key of the lab's pods. The label's value is the id of the operation that started the lab.
     pub fn label(&self) -> String {
         format!("{LABEL_PREFIX}{}", self.0)
     }
@@ -41,7 +41,7 @@ impl LabMark {
         format!("{NAME_PREFIX}{}", self.0)
     }
 
-    /// The name in the workload's pod template of a volume or an init container that the lab calls `name`.
+    /// Returns the name in the workload's pod template of a volume or an init container that the lab calls `name`.
     pub fn part(&self, name: &str) -> String {
         let readable = format!("{}-{name}", self.container());
         if readable.len() <= LONGEST {
@@ -50,17 +50,17 @@ impl LabMark {
         format!("{}-{}", self.container(), Digest::of(name.as_bytes()).short_hex(DIGITS))
     }
 
-    /// True for the name of one of the lab's containers or volumes.
+    /// Returns true for the name of one of the lab's containers or volumes.
     pub fn owns(&self, name: &str) -> bool {
         Self::of_name(name).is_some_and(|mark| mark == *self)
     }
 
-    /// True for the name of a container or volume of any lab.
+    /// Returns true for the name of a container or volume of any lab.
     pub fn is_of_a_lab(name: &str) -> bool {
         Self::of_name(name).is_some()
     }
 
-    /// The lab whose container or volume has this name.
+    /// Returns the mark of the lab whose container or volume has this name.
     pub(super) fn of_name(name: &str) -> Option<Self> {
         let rest = name.strip_prefix(NAME_PREFIX)?;
         let (mark, rest) = rest.split_at_checked(DIGITS)?;
@@ -68,7 +68,7 @@ impl LabMark {
         (is_ours && (rest.is_empty() || rest.starts_with('-'))).then(|| Self(mark.to_owned()))
     }
 
-    /// The lab whose pods have this label.
+    /// Returns the mark of the lab whose pods have this label.
     pub(super) fn of_label(key: &str) -> Option<Self> {
         let mark = key.strip_prefix(LABEL_PREFIX)?;
         let is_one =

@@ -1,4 +1,4 @@
-//! A pod of a workload, as one of its labs sees it.
+//! A pod of a workload, reduced to one of its labs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,38 +11,38 @@ use super::{LabMark, Workload, WorkloadKind};
 use crate::lab::JobId;
 use crate::stage::ObservedPod;
 
-/// A pod of a workload, as one of its labs sees it: with the lab's containers alone, so that the stage is that of the lab
-/// and not that of the service beside it.
+/// A pod of a workload, reduced to the containers of one of its labs, so that the stage is that of the lab and not that
+/// of the service beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabPod {
-    /// The lab.
+    /// The mark of the lab.
     pub mark: LabMark,
     /// The pod, with the lab's containers alone.
     pub pod: ObservedPod,
     /// True if the lab's container is ready.
     pub is_ready: bool,
-    /// Its controller: kind and uid.
+    /// The kind and uid of the pod's controller.
     controller: Option<(String, String)>,
 }
 
-/// The most labs in a pod. Whoever writes workloads may write thousands of labels.
+/// The largest number of labs that are read from a pod. Anybody who may write workloads may write thousands of labels.
 const MOST_LABS: usize = 64;
 
-/// The `ReplicaSet`s with labs, by uid: the uid of the `Deployment` that controls each.
+/// For each `ReplicaSet` with labs, by its uid, the uid of the `Deployment` that controls it.
 pub type Revisions = BTreeMap<String, String>;
 
-/// The uid of the object's controller, if that is of this kind.
+/// Returns the uid of the object's controller, if the controller is of this kind.
 pub fn controller_uid(metadata: &ObjectMeta, kind: &str) -> Option<String> {
     controller(metadata).filter(|owner| owner.kind == kind).map(|owner| owner.uid.clone())
 }
 
-/// The object's controller, of which Kubernetes allows one.
+/// Returns the object's controller. Kubernetes allows at most one.
 fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 impl LabPod {
-    /// The labs in a pod, of which each has a label.
+    /// Returns the labs in a pod, each of which has a label.
     pub fn all(pod: &Pod) -> Vec<Self> {
         let labels = pod.metadata.labels.iter().flatten();
         let marks = labels.filter_map(|(key, _)| LabMark::of_label(key)).take(MOST_LABS);
@@ -69,7 +69,7 @@ impl LabPod {
             }
             let ready = |status: &ContainerStatus| status.name == container && status.ready;
             is_ready = status.container_statuses.iter().flatten().any(ready);
-            // The pod is ready when all its containers are. The lab is when its own is.
+            // A pod is ready when all its containers are ready. A lab is ready when its own container is.
             if let Some(condition) = status.conditions.iter_mut().flatten().find(|one| one.type_ == "Ready") {
                 *condition = PodCondition {
                     status: if is_ready { "True" } else { "False" }.to_owned(),
@@ -83,7 +83,8 @@ impl LabPod {
         Self { mark, pod, is_ready, controller }
     }
 
-    /// True if the workload with this uid has made the pod. Labels and names do not say so: anybody can write them.
+    /// Returns true if the pod was created by the workload with this uid. Labels and names are not proof, because
+    /// anybody can write them.
     pub fn is_of(&self, workload: &Workload, uid: &str, revisions: &Revisions) -> bool {
         let Some((kind, owner)) = &self.controller else { return false };
         match workload.kind {
@@ -96,12 +97,12 @@ impl LabPod {
         }
     }
 
-    /// True if an object with this uid controls the pod.
+    /// Returns true if an object with this uid controls the pod.
     pub fn is_controlled_by(&self, uid: &str) -> bool {
         self.controller.as_ref().is_some_and(|(_, owner)| owner == uid)
     }
 
-    /// True while the pod may run the lab of this operation.
+    /// Returns true while the pod may run the lab of this operation.
     fn lives(&self, operation: JobId) -> bool {
         self.pod.operation == Some(operation)
             && !matches!(
@@ -117,8 +118,8 @@ impl LabPod {
     }
 }
 
-/// The pod that is the lab's: the one with the uid `kept` while it lives; otherwise the newest in which the lab is ready,
-/// or else the newest.
+/// Chooses the pod of the lab: the one with the uid `kept` while it lives; otherwise the newest in which the lab is
+/// ready, or else the newest.
 pub fn choose<'a>(pods: &'a [Arc<LabPod>], operation: JobId, kept: Option<&str>) -> Option<&'a Arc<LabPod>> {
     let living = || pods.iter().filter(|pod| pod.lives(operation));
     let same = |pod: &&Arc<LabPod>| kept.is_some() && pod.pod.uid.as_deref() == kept;

@@ -1,4 +1,4 @@
-//! What a look at a workload and its pods says about a lab in it.
+//! The state of a lab in a workload, derived from the workload and its pods.
 
 use std::sync::Arc;
 
@@ -10,48 +10,48 @@ use crate::lab::JobId;
 use crate::lifecycle::Presence;
 use crate::stage::{self, Analysis, Stage, StagePolicy};
 
-/// What is seen of a workload.
+/// The observed state of a workload.
 #[derive(Debug)]
 pub struct Seen<'a> {
     /// The workload.
     pub workload: &'a Workload,
-    /// The uid of the workload that has the lab; `None` if the lab was never put in.
+    /// The uid of the workload that has the lab; `None` if the lab was never added to it.
     pub uid: Option<&'a str>,
-    /// The state of what has the workload's name; `None` if nothing has.
+    /// The state of the workload that has this name now; `None` if there is none.
     pub state: Option<&'a WorkloadState>,
-    /// Its pods with the lab, those of earlier operations included.
+    /// The workload's pods with the lab, those of earlier operations included.
     pub pods: &'a [Arc<LabPod>],
-    /// The revisions of workloads in its namespace.
+    /// The revisions of workloads in the workload's namespace.
     pub revisions: &'a Revisions,
-    /// The lab.
+    /// The mark of the lab.
     pub mark: &'a LabMark,
-    /// The operation that has started the lab; `None` if none is known.
+    /// The operation that started the lab; `None` if it is unknown.
     pub operation: Option<JobId>,
-    /// The uid of the pod that was the lab's.
+    /// The uid of the lab's previous pod.
     pub kept: Option<&'a str>,
 }
 
-/// What that says about the lab.
+/// The state of the lab.
 #[derive(Debug, Clone)]
 pub struct Look {
-    /// Whether something of the lab is in the template, or in a pod.
+    /// The presence of the lab's parts in the template, or in a pod.
     pub presence: Presence,
-    /// The pod that is the lab's.
+    /// The pod that belongs to the lab.
     pub pod: Option<Arc<LabPod>>,
-    /// Why the workload's pods are not replaced.
+    /// The reason why the workload's pods are not replaced.
     pub stuck: Option<String>,
-    /// The stage of a lab that is wanted and has no pod: why not, and whether that is its end.
+    /// The stage of a lab that should run but has no pod, with the reason. The stage tells whether the lab has ended.
     without_pod: Option<(Stage, &'static str, String)>,
 }
 
-/// Looks at a workload.
+/// Derives the state of a lab from its workload.
 pub fn look(seen: &Seen<'_>) -> Look {
     let Seen { workload, uid, state, pods, revisions, mark, operation, kept } = seen;
-    // Another workload of the same name is none of the lab's.
+    // Another workload of the same name does not have the lab.
     let state = state.filter(|state| *uid == Some(state.uid.as_str()));
     let in_template = state.and_then(|state| state.labs.get(mark));
-    // What was never put in has no pods; such are left of an earlier lab of the same record. A pod that only has the label is
-    // somebody else's.
+    // A lab that was never added has no pods; any pods with its mark are from an earlier lab of the same record. A pod
+    // that only has the label was not created by the workload.
     let ours =
         |pod: &&Arc<LabPod>| pod.mark == **mark && uid.is_some_and(|uid| pod.is_of(workload, uid, revisions));
     let ours: Vec<Arc<LabPod>> = pods.iter().filter(ours).cloned().collect();
@@ -73,7 +73,7 @@ pub fn look(seen: &Seen<'_>) -> Look {
     }
 }
 
-/// Why a lab cannot be there any more.
+/// Returns the end of a lab that cannot be in the workload any more.
 fn end(
     workload: &Workload,
     state: Option<&WorkloadState>,
@@ -99,7 +99,7 @@ fn end(
     Some((Stage::Terminating, reason, message))
 }
 
-/// Why pods are not replaced.
+/// Returns the reason why pods are not replaced.
 fn stuck(workload: &Workload, state: &WorkloadState) -> Option<String> {
     if state.paused {
         return Some(format!("{workload} is paused; its pods are replaced when its owner resumes it"));
@@ -108,7 +108,7 @@ fn stuck(workload: &Workload, state: &WorkloadState) -> Option<String> {
 }
 
 impl Look {
-    /// The stage of the lab.
+    /// Returns the stage of the lab.
     pub fn analysis(&self, events: &[Event], policy: &StagePolicy, now: Timestamp) -> Analysis {
         if let Some((stage, reason, message)) = &self.without_pod {
             let message = match &self.stuck {

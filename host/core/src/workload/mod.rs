@@ -1,8 +1,9 @@
-//! Labs in the pods of a workload: a `Deployment`, a `StatefulSet` or a `DaemonSet` of somebody else.
+//! Labs in the pods of a workload: a `Deployment`, a `StatefulSet` or a `DaemonSet` that does not belong to the
+//! service.
 //!
 //! The service adds the lab's containers and volumes to the workload's pod template by server-side apply, under a field
-//! manager of the lab's own. An apply of nothing under the same manager takes exactly these fields out again. Whatever
-//! else happens to the workload is its owner's business: the service watches it, and never hinders it.
+//! manager of the lab's own. An apply of nothing under the same manager removes exactly these fields again. All other
+//! changes to the workload are up to its owner: the service watches them, and never prevents them.
 
 mod ejection;
 mod lab_mark;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::{NamespaceName, ObjectName};
 
-/// The option with which a form asks for a lab in a workload.
+/// The option with which a form requests a lab in a workload.
 pub const WORKLOAD: &str = "workload";
 
 /// A workload in the cluster, such as `deployment/shop/web`.
@@ -35,7 +35,7 @@ pub enum WorkloadKind {
 /// Text that names no workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidWorkload {
-    /// It has not three parts.
+    /// The text does not have three parts.
     #[error("a workload is `KIND/NAMESPACE/NAME`, such as `deployment/shop/web`")]
     Parts,
     /// Labs cannot be put into workloads of this kind.
@@ -47,10 +47,10 @@ pub enum InvalidWorkload {
 }
 
 impl WorkloadKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
 
-    /// The kind as it is written in a user string.
+    /// Returns the kind as it is written in a user string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deployment => "deployment",
@@ -59,7 +59,7 @@ impl WorkloadKind {
         }
     }
 
-    /// The kind as Kubernetes writes it.
+    /// Returns the kind as Kubernetes writes it.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Deployment => "Deployment",
@@ -68,7 +68,7 @@ impl WorkloadKind {
         }
     }
 
-    /// The kind in URLs of the Kubernetes API.
+    /// Returns the kind's name in URLs of the Kubernetes API.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Deployment => "deployments",

@@ -1,4 +1,4 @@
-//! A workload as the API server has it.
+//! A workload as the API server returns it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,38 +9,38 @@ use serde_json::Value;
 use super::{LabMark, WorkloadKind};
 use crate::lab::JobId;
 
-/// A workload as the API server has it.
+/// A workload as the API server returns it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadObject {
-    /// What the service keeps of it.
+    /// The parts of it that the service keeps.
     pub state: WorkloadState,
-    /// The template of its pods.
+    /// The pod template.
     pub template: PodTemplateSpec,
-    /// True if its controller has seen the present template, and makes no revision of an earlier one any more.
+    /// True if the controller has seen the present template, and no longer creates revisions of an earlier one.
     pub observed: bool,
 }
 
-/// What the service keeps in memory of a workload.
+/// The parts of a workload that the service keeps in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkloadState {
     /// The uid, which differs from that of an earlier workload of the same name.
     pub uid: String,
-    /// The resource version as a number. One that is not a number counts as the newest.
+    /// The resource version as a number. A version that is not a number counts as the newest.
     pub version: u64,
-    /// True while it is being deleted.
+    /// True while the workload is being deleted.
     pub deleting: bool,
-    /// How many pods it is to have; `None` for a `DaemonSet`, which has one on every node.
+    /// The desired number of pods; `None` for a `DaemonSet`, which has one on every node.
     pub replicas: Option<u32>,
-    /// True if its owner has paused its rollouts.
+    /// True if the owner has paused the rollouts.
     pub paused: bool,
-    /// True if its pods get a new template only when somebody deletes them.
+    /// True if pods get a new template only when somebody deletes them.
     pub manual: bool,
     /// The ordinal from which on the pods of a `StatefulSet` get a new template.
     pub partition: u32,
-    /// The labs in its pod template, with the operation that has put each in; `None` where somebody has removed a part of
+    /// The labs in the pod template, each with the operation that added it; `None` if somebody has removed a part of
     /// the lab.
     pub labs: BTreeMap<LabMark, Option<JobId>>,
-    /// Why its rollout does not go on, in the words of Kubernetes.
+    /// The reason why the rollout does not continue, in the words of Kubernetes.
     pub trouble: Option<String>,
 }
 
@@ -126,7 +126,7 @@ impl WorkloadObject {
     }
 }
 
-/// The labs in a pod template.
+/// Returns the labs in a pod template.
 pub(super) fn labs(template: &PodTemplateSpec) -> BTreeMap<LabMark, Option<JobId>> {
     let (containers, others) = names(template);
     let labels = template.metadata.iter().flat_map(|metadata| metadata.labels.iter().flatten());
@@ -144,7 +144,7 @@ pub(super) fn labs(template: &PodTemplateSpec) -> BTreeMap<LabMark, Option<JobId
     labs
 }
 
-/// The volumes of labs that containers of others mount. They are no part of a lab any more.
+/// Returns the volumes of labs that containers of others mount. They do not belong to a lab any more.
 pub(super) fn taken_volumes(template: &PodTemplateSpec) -> BTreeSet<&str> {
     let spec = template.spec.iter();
     let containers =
@@ -160,7 +160,8 @@ pub(super) fn taken_volumes(template: &PodTemplateSpec) -> BTreeSet<&str> {
     taken.collect()
 }
 
-/// The names of a template's containers, and those of its init containers and of the volumes that are not taken.
+/// Returns the names of a template's containers, and those of its init containers and of the volumes that are not
+/// taken.
 fn names(template: &PodTemplateSpec) -> (Vec<&str>, Vec<&str>) {
     let Some(spec) = &template.spec else { return (Vec::new(), Vec::new()) };
     let containers = spec.containers.iter().map(|container| container.name.as_str());
@@ -170,7 +171,7 @@ fn names(template: &PodTemplateSpec) -> (Vec<&str>, Vec<&str>) {
     (containers.collect(), init.chain(volumes.filter(|name| !taken.contains(name))).collect())
 }
 
-/// What hinders the rollout, according to the workload's conditions.
+/// Returns the obstacle to the rollout, according to the workload's conditions.
 fn trouble(status: Status) -> Option<String> {
     let hinders = |condition: &Condition| {
         matches!(

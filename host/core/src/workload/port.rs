@@ -6,8 +6,8 @@ use super::LabMark;
 use crate::digest::Digest;
 use crate::port_range::PortRange;
 
-/// A port of the range that no container of the template declares; `None` if there is none. Labs look from different
-/// places in the range, so that two that are put in at the same moment hardly ever find the same.
+/// Returns a port of the range that no container of the template declares; `None` if there is none. Labs begin the
+/// search at different places in the range, so that two that are added at the same moment rarely find the same port.
 pub fn free_port(template: &PodTemplateSpec, range: &PortRange, mark: &LabMark) -> Option<u16> {
     let size = u32::from(range.last() - range.first()) + 1;
     let [a, b, c, d, ..] = *Digest::of(mark.container().as_bytes()).as_bytes();
@@ -16,7 +16,7 @@ pub fn free_port(template: &PodTemplateSpec, range: &PortRange, mark: &LabMark) 
     ports.map(|step| range.first() + step).find(|port| !declares_port(template, *port, mark))
 }
 
-/// True if a container that is not the lab's declares the port.
+/// Returns true if a container that is not the lab's declares the port.
 pub fn declares_port(template: &PodTemplateSpec, port: u16, mark: &LabMark) -> bool {
     let Some(spec) = &template.spec else { return false };
     let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());

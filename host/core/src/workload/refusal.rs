@@ -1,39 +1,39 @@
-//! Whether a lab may be put into a workload as it is now.
+//! Decides whether a lab may be added to a workload in its present state.
 
 use super::{Workload, WorkloadObject, WorkloadState};
 
-/// The most labs that one workload may have. Each is one more container in each of its pods.
+/// The largest number of labs in one workload. Each is one more container in each of the workload's pods.
 pub const MAX_LABS: usize = 8;
 
-/// Why no lab can be put into a workload now.
+/// The reason why no lab can be added to a workload now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadRefusal {
-    /// It is being deleted.
+    /// The workload is being deleted.
     #[error("{0} is being deleted")]
     Deleting(Workload),
-    /// It has no pods.
+    /// The workload has no pods.
     #[error("{0} has no pods: it is scaled to zero")]
     NoPods(Workload),
-    /// Its owner has paused it.
+    /// The owner has paused the workload.
     #[error("{0} is paused; labs can be put into it when its owner has resumed it")]
     Paused(Workload),
-    /// Its pods are replaced by hand.
+    /// The workload's pods are replaced by hand.
     #[error(
         "the pods of {0} are replaced only when somebody deletes them (`updateStrategy: OnDelete`), so a lab would never begin"
     )]
     Manual(Workload),
-    /// None of its pods gets a new template.
+    /// None of the workload's pods gets a new template.
     #[error("no pod of {0} gets a new template: its `partition` is {1}")]
     Partition(Workload, u32),
-    /// The containers of its pods share what containers usually have each for itself.
+    /// The containers of the pods share namespaces that containers usually have each for themselves.
     #[error("the pods of {0} have `{1}`, so a lab could look into their other containers or into the node")]
     Shares(Workload, &'static str),
-    /// It has enough labs.
+    /// The workload has the largest number of labs.
     #[error("{0} has {MAX_LABS} labs already; stop one of them")]
     TooMany(Workload),
 }
 
-/// Checks that a lab may be put into the workload.
+/// Fails if a lab may not be added to the workload.
 pub fn check(workload: &Workload, object: &WorkloadObject) -> Result<(), WorkloadRefusal> {
     let WorkloadState { deleting, replicas, paused, manual, partition, labs, .. } = &object.state;
     let refuse = |refusal: fn(Workload) -> WorkloadRefusal| Err(refusal(workload.clone()));

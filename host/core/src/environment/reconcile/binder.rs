@@ -11,7 +11,7 @@ use crate::environment::{
 use crate::names::ObjectName;
 
 impl<'a> Pass<'a> {
-    /// Looks at all claims, the oldest first.
+    /// Processes all claims, the oldest first.
     pub(super) fn follow_claims(&mut self) {
         let mut claims: Vec<&'a Claim> = self.world.claims.values().collect();
         claims.sort_by_key(|claim| claim.created_at());
@@ -33,7 +33,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A claim whose owner, or the binder, has named a target.
+    /// Processes a claim for which the owner, or the binder, has named a target.
     fn follow_named(&mut self, claim: &'a Claim, next: Claim, name: &ObjectName) {
         let waiting = if claim.was_bound() { ClaimPhase::Lost } else { ClaimPhase::Pending };
         let Some(target) = self.world.targets.get(name.as_str()) else {
@@ -55,11 +55,12 @@ impl<'a> Pass<'a> {
         self.bind(claim, next, target, waiting);
     }
 
-    /// A claim that takes any target of its class.
+    /// Processes a claim that takes any target of its class.
     fn find_target(&mut self, claim: &'a Claim, mut next: Claim) {
         let reference = ClaimRef::of(claim);
         let holders = self.holders(claim);
-        // What the binder has given to the claim already comes before what others wish.
+        // A target that the binder has already given to the claim comes before targets whose owners only name the
+        // claim.
         if let Some(target) = holders.iter().find(|target| target.spec.claim_ref == reference) {
             return self.bind(claim, next, target, ClaimPhase::Pending);
         }
@@ -85,7 +86,7 @@ impl<'a> Pass<'a> {
         self.write_claim(claim, next, ClaimPhase::Pending, found);
     }
 
-    /// Marks the claim for the provisioner of its class, and returns what prevents that.
+    /// Marks the claim for the provisioner of its class. Returns the obstacle, if there is one.
     fn ask_provisioner(&self, next: &mut Claim) -> Option<Problem> {
         let name = next.spec.deployment_target_class_name.clone()?;
         let Some(class) = self.world.class(name.as_str()) else {
@@ -98,8 +99,8 @@ impl<'a> Pass<'a> {
         provisioning_problem(next, class)
     }
 
-    /// Binds the two. The target is written first, so that it can never belong to two claims; the claim follows when the
-    /// target is known to be its.
+    /// Binds claim and target. The target is written first, so that it can never belong to two claims. The claim is
+    /// written when the new state of the target is observed.
     fn bind(&mut self, claim: &'a Claim, mut next: Claim, target: &'a Target, otherwise: ClaimPhase) {
         if !is_usable(target) {
             let found = self.failure(target);
@@ -126,12 +127,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A claim that is being deleted lets its target go, as the class says.
+    /// Reclaims the target of a claim that is being deleted, according to the reclaim policy.
     fn let_go(&mut self, claim: &'a Claim) {
         if !claim.has_finalizer(FINALIZER) {
             return;
         }
-        // A target whose owner has only named the claim stays as it is.
+        // A target is left unchanged if it only names the claim and was not bound to it.
         let reference = ClaimRef::of(claim);
         let mut bound = self.holders(claim);
         bound.retain(|target| target.spec.claim_ref == reference);
@@ -150,12 +151,12 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// True if the target was made for a claim that has never had it.
+/// Returns true if the target was made for a claim that has never had it.
 pub(super) fn is_unused(target: &Target) -> bool {
     target.is_ours() && matches!(target.status.phase, None | Some(TargetPhase::Pending | TargetPhase::Failed))
 }
 
-/// Keeps the target for its owner.
+/// Releases the target, and keeps it for its owner.
 pub(super) fn release(target: &mut Target) {
     target.spec.claim_ref = None;
     target.status.phase = Some(TargetPhase::Released);

@@ -6,7 +6,7 @@ use crate::condition::Condition;
 
 const ERROR_OCCURRED: &str = "ErrorOccurred";
 
-/// The condition, if something is wrong.
+/// Returns the condition, if there is a problem.
 pub(in crate::environment) fn problem(conditions: &[Condition]) -> Option<&Condition> {
     conditions.iter().find(|condition| condition.kind == ERROR_OCCURRED && condition.status == "True")
 }
@@ -14,7 +14,7 @@ pub(in crate::environment) fn problem(conditions: &[Condition]) -> Option<&Condi
 /// A problem: its reason in `CamelCase`, and in words.
 pub(super) type Problem = (String, String);
 
-/// Sets the condition, or removes it if nothing is wrong. Other conditions stay.
+/// Sets the condition, or removes it if there is no problem. Other conditions stay.
 pub(super) fn set_problem(conditions: &mut Vec<Condition>, found: Option<Problem>, now: Timestamp) {
     let known = problem(conditions).map(|known| (known.reason.clone(), known.message.clone()));
     if known == found {

@@ -1,7 +1,7 @@
-//! Decides what is to be done about claims, targets and classes, from all of them at once.
+//! Decides on the actions for claims, targets and classes, from all of them at once.
 //!
-//! The decision is made from the present state alone, and again after every change. So a lost event, a failed write or a
-//! restart only costs time. The rules follow those of Kubernetes' volumes and volume claims.
+//! The decision is made from the present state alone, and again after every change. So a lost event, a failed write or
+//! a restart only costs time. The rules follow those of Kubernetes' volumes and volume claims.
 
 mod binder;
 mod conditions;
@@ -20,10 +20,10 @@ use binder::is_unused;
 pub(super) use conditions::problem;
 use pass::Pass;
 
-/// How long the removal of a target may take before the target counts as failed. It goes on after that.
+/// The time that the removal of a target may take before the target counts as failed. The removal continues after that.
 const REMOVAL: SignedDuration = SignedDuration::from_mins(2);
 
-/// Everything that a decision is made from. Objects are found by their names.
+/// All objects on which a decision is based, by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     /// All classes.
@@ -34,19 +34,20 @@ pub struct World {
     pub targets: BTreeMap<String, Target>,
     /// All environments.
     pub environments: BTreeMap<String, Environment>,
-    /// The namespaces of targets, by the uid of the target. Of others, it is not known whether they exist.
+    /// The namespaces of targets, by the uid of the target. If a target has no entry, it is unknown whether its
+    /// namespace exists.
     pub namespaces: BTreeMap<String, NamespaceState>,
-    /// Why the last attempt to make or remove what belongs to a target has failed, by the uid of the target.
+    /// The failure of the last attempt to make or remove the objects of a target, by the uid of the target.
     pub failures: BTreeMap<String, TargetFailure>,
 }
 
 impl World {
-    /// The class of this name. `delete` and `retain` exist without an object, unless there is one.
+    /// Returns the class of this name. `delete` and `retain` exist without an object, unless there is one.
     pub fn class(&self, name: &str) -> Option<&Class> {
         self.classes.get(name).or_else(|| Class::built_in(name))
     }
 
-    /// What becomes of the target when its claim is deleted. Where nobody says it, nothing is lost.
+    /// Returns the fate of the target when its claim is deleted. The default is the policy that loses no data.
     pub(in crate::environment) fn reclaim_policy(&self, target: &Target) -> ReclaimPolicy {
         let class = || {
             let class = target.spec.deployment_target_class_name.as_ref()?;
@@ -55,12 +56,13 @@ impl World {
         target.spec.reclaim_policy.or_else(class).unwrap_or(ReclaimPolicy::Retain)
     }
 
-    /// True if the target is not kept when its claim is deleted.
+    /// Returns true if the target is not kept when its claim is deleted.
     fn is_deleted_with_claim(&self, target: &Target) -> bool {
         is_unused(target) || target.is_ours() && self.reclaim_policy(target) == ReclaimPolicy::Delete
     }
 
-    /// True if another target has the namespace that this one needs, and is deleted with it, or about to be.
+    /// Returns true if the namespace that this target needs still belongs to another target, and is being deleted with
+    /// that target, or is about to be.
     pub fn is_left_by_another(&self, target: &Target) -> bool {
         let (namespace, cluster) = (target.annotation(NAMESPACE), target.cluster());
         namespace.is_some()
@@ -71,7 +73,7 @@ impl World {
             })
     }
 
-    /// True if the target is being deleted, or is about to be because its claim is.
+    /// Returns true if the target is being deleted, or is about to be because its claim is.
     fn is_leaving(&self, target: &Target) -> bool {
         let has_claim = self.claims.values().any(|claim| target.is_for(claim) && !claim.is_deleting());
         target.is_deleting()
@@ -79,18 +81,18 @@ impl World {
     }
 }
 
-/// The namespace of a target.
+/// The state of a target's namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamespaceState {
-    /// It exists.
+    /// The namespace exists.
     Present,
-    /// It is being deleted. In the words of Kubernetes, why that takes so long, if it says so.
+    /// The namespace is being deleted. The text is Kubernetes' explanation of the delay, if there is one.
     Terminating(Option<String>),
-    /// The API server has answered that it does not exist, or is not the target's.
+    /// The API server has answered that the namespace does not exist, or does not belong to the target.
     Gone,
 }
 
-/// Why what belongs to a target could not be made or removed.
+/// The reason why the objects of a target could not be made or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFailure {
     /// The reason in `CamelCase`.
@@ -101,7 +103,7 @@ pub struct TargetFailure {
     pub is_final: bool,
 }
 
-/// Something to be done. Every action can safely be repeated.
+/// An action to carry out. Every action can safely be repeated.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Create a target.
@@ -112,36 +114,37 @@ pub enum Action {
     WriteTarget(Box<Target>),
     /// Replace an environment, if it has not changed since.
     WriteEnvironment(Box<Environment>),
-    /// Delete a target: what belongs to it is then removed.
+    /// Delete a target. Its objects are then removed.
     DeleteTarget {
-        /// Its name.
+        /// The target's name.
         name: String,
-        /// Its uid, so that no later target of the name is deleted.
+        /// The target's uid, so that a later target of the same name is not deleted.
         uid: String,
     },
-    /// A claim that a target names is not known. If the API server, asked directly, does not know it either, do this.
+    /// Carry out another action if the API server, asked directly, does not know this claim. The claim is named by a
+    /// target, but is not in the observed state.
     IfClaimIsGone {
         /// The name of the claim.
         claim: ObjectName,
         /// The uid of the claim.
         uid: String,
-        /// What to do.
+        /// The action to carry out.
         then: Box<Action>,
     },
-    /// Make what belongs to a target, and write down how it is reached.
+    /// Make the objects of a target, and record how it is reached.
     Provision(Box<Target>),
-    /// Remove what belongs to a target that is being deleted.
+    /// Remove the objects of a target that is being deleted.
     Deprovision(Box<Target>),
 }
 
 impl Action {
-    /// Deletes this target.
+    /// Creates the action that deletes this target.
     pub(super) fn delete(target: &Target) -> Self {
         Self::DeleteTarget { name: target.name().to_owned(), uid: target.uid().to_owned() }
     }
 
-    /// The object that the action is about: its kind and name. While one action on an object is under way, no other is
-    /// to begin.
+    /// Returns the kind and name of the object that the action is about. While one action on an object is under way, no
+    /// other action on it may begin.
     pub fn about(&self) -> (&'static str, &str) {
         match self {
             Self::WriteClaim(claim) => ("claim", claim.name()),
@@ -156,17 +159,17 @@ impl Action {
     }
 }
 
-/// What is to be done now, and when to look again although nothing has changed.
+/// The actions to carry out now, and the time of the next look even if nothing changes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reconciled {
-    /// What is to be done.
+    /// The actions to carry out.
     pub actions: Vec<Action>,
-    /// When a decision may change by the passing of time alone.
+    /// The time at which the decision may change without any new observation.
     pub again_at: Option<Timestamp>,
 }
 
-/// Decides what is to be done. `fresh` returns a new short random text at each call: letters and digits, for the names
-/// of namespaces.
+/// Decides on the actions to carry out. `fresh` returns a new short random text at each call: letters and digits, for
+/// the names of namespaces.
 pub fn reconcile(world: &World, now: Timestamp, fresh: &mut dyn FnMut() -> String) -> Reconciled {
     let mut pass = Pass::new(world, now);
     pass.follow_claims();

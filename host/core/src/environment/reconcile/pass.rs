@@ -1,4 +1,4 @@
-//! One pass over everything.
+//! One pass over all objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +8,15 @@ use super::conditions::{Problem, set_problem};
 use super::{Action, Reconciled, World};
 use crate::environment::{Claim, ClaimPhase, Environment, EnvironmentPhase, OWNER, Target};
 
-/// One pass over everything: what it reads, and what is to be done so far.
+/// One pass over all objects: its input, and the decisions so far.
 pub(super) struct Pass<'a> {
     pub(super) world: &'a World,
     pub(super) now: Timestamp,
-    /// The targets that say they are for a claim of this name.
+    /// Targets that refer to a claim, by the claim's name.
     holders: BTreeMap<&'a str, Vec<&'a Target>>,
-    /// Targets that nobody has, by class: those of nobody, and those that are kept for their owner.
+    /// Free targets by class: those without an owner, and those that are kept for their owner.
     free: BTreeMap<Option<&'a str>, Free<'a>>,
-    /// Targets that are to be written.
+    /// Targets to write.
     changed: BTreeMap<&'a str, Target>,
     pub(super) done: Reconciled,
 }
@@ -59,19 +59,19 @@ impl<'a> Pass<'a> {
             (true, Some(owner)) => {
                 free.of_owners.entry(owner).or_default().insert(entry);
             }
-            // Whose it was is not known, so nobody gets it.
+            // The former owner is unknown, so the target is given to no claim.
             (true, None) => {}
         }
     }
 
-    /// The targets that say they are for this claim.
+    /// Returns the targets that refer to this claim.
     pub(super) fn holders(&self, claim: &Claim) -> Vec<&'a Target> {
         let named = self.holders.get(claim.name()).into_iter().flatten();
         named.filter(|target| target.is_for(claim)).copied().collect()
     }
 
-    /// Takes the best free target for a claim: one that its owner had before, or else the oldest. Nobody else gets it in
-    /// this pass.
+    /// Takes the best free target for a claim: one that its owner had before, or else the oldest. No other claim gets
+    /// the target in this pass.
     pub(super) fn take_free(&mut self, claim: &'a Claim) -> Option<&'a Target> {
         let class = claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
         let free = self.free.get_mut(&class)?;
@@ -80,12 +80,12 @@ impl<'a> Pass<'a> {
         self.world.targets.get(name)
     }
 
-    /// The state in which a target is to be, so far.
+    /// Returns the desired state of a target, as decided so far.
     pub(super) fn target(&mut self, target: &'a Target) -> &mut Target {
         self.changed.entry(target.name()).or_insert_with(|| target.clone())
     }
 
-    /// Whether this pass wants to change the claim of a target.
+    /// Returns true if this pass changes the claim of a target.
     pub(super) fn is_given_away(&self, target: &Target) -> bool {
         self.changed.get(target.name()).is_some_and(|next| next.spec.claim_ref != target.spec.claim_ref)
     }
@@ -104,13 +104,13 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Why the last attempt to make or remove what belongs to a target has failed.
+    /// Returns the failure of the last attempt to make or remove the objects of a target.
     pub(super) fn failure(&self, target: &Target) -> Option<Problem> {
         let failure = self.world.failures.get(target.uid())?;
         Some((failure.reason.clone(), failure.message.clone()))
     }
 
-    /// Looks again at `at`, even if nothing happens before.
+    /// Schedules another look at `at`, even if nothing happens before.
     pub(super) fn look_again(&mut self, at: Timestamp) {
         self.done.again_at = Some(self.done.again_at.map_or(at, |known| known.min(at)));
     }
@@ -141,7 +141,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// True if a claim could have the target: how it is reached is known, and it is not being deleted.
+/// Returns true if a claim could have the target: the data to reach it is known, and it is not being deleted.
 pub(super) fn is_usable(target: &Target) -> bool {
     !target.is_deleting() && target.spec.kubernetes_credentials.is_some()
 }

@@ -12,12 +12,12 @@ use crate::environment::{
 };
 use crate::names::{NamespaceName, ObjectName};
 
-/// How many characters of a name are used in the name of a namespace. With the prefix of a class and a random part, it
-/// has at most 63.
+/// Largest number of characters of a name that are used in the name of a namespace. With the prefix of a class and a
+/// random part, the name of the namespace has at most 63.
 const LONGEST_STEM: usize = 24;
 
 impl<'a> Pass<'a> {
-    /// Makes targets for claims, and what belongs to targets.
+    /// Makes targets for claims, and the objects of targets.
     pub(super) fn provision(&mut self, fresh: &mut dyn FnMut() -> String) {
         for claim in self.world.claims.values() {
             let asked = claim.annotation(DT_PROVISIONER) == Some(NAMESPACE_PROVISIONER);
@@ -54,7 +54,7 @@ impl<'a> Pass<'a> {
         self.done.actions.push(Action::CreateTarget(Box::new(target)));
     }
 
-    /// Keeps as many targets of each class ready as it wants.
+    /// Keeps as many targets of each class ready as the class requests.
     pub(super) fn keep_pools(&mut self, fresh: &mut dyn FnMut() -> String) {
         for class in self.world.classes.values() {
             if class.spec.provisioner == NAMESPACE_PROVISIONER {
@@ -78,7 +78,7 @@ impl<'a> Pass<'a> {
             world.targets.values().filter(is_ready).filter(|target| !self.is_given_away(target)).collect();
         let wanted = usize::try_from(class.spec.pool_size).unwrap_or(usize::MAX);
         ready.sort_by_key(|target| target.created_at());
-        // A target that somebody has had may have something in it.
+        // A target that was bound to a claim before may contain data.
         let unused = |target: &&&Target| target.annotation(IN_POOL).is_some();
         for target in ready.iter().skip(wanted).filter(unused) {
             self.done.actions.push(Action::delete(target));
@@ -95,7 +95,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// What prevents the built-in provisioner from making a target for the claim.
+/// Returns the obstacle that prevents the built-in provisioner from making a target for the claim, if there is one.
 pub(super) fn provisioning_problem(claim: &Claim, class: &Class) -> Option<Problem> {
     if claim.annotation(DT_PROVISIONER) != Some(NAMESPACE_PROVISIONER) {
         return None;
@@ -111,7 +111,7 @@ fn namespace_name(parameters: &Parameters, stem: &str, random: &str) -> String {
     format!("{}{}-{random}", parameters.namespace_prefix, stem.trim_end_matches('-'))
 }
 
-/// A target of which nothing exists yet.
+/// Creates a target whose objects do not exist yet.
 fn new_target(name: &str, class: &Class, parameters: &Parameters, namespace: &str) -> Option<Target> {
     NamespaceName::parse(namespace).ok()?;
     let mut target = Object {

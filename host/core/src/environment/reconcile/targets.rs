@@ -1,4 +1,4 @@
-//! What becomes of each target.
+//! Decides on the next state of each target.
 
 use super::binder::release;
 use super::conditions::{Problem, set_problem};
@@ -36,12 +36,12 @@ impl<'a> Pass<'a> {
         }
         next.status.phase = Some(phase);
         if phase == TargetPhase::Available && target.spec.claim_ref.is_none() {
-            // An administrator has freed it, so it is nobody's.
+            // An administrator has freed the target, so it has no owner any more.
             next.remove_annotation(OWNER);
         }
     }
 
-    /// The phase of a target, and what is wrong with it.
+    /// Returns the phase of a target, and its problem, if there is one.
     fn phase_of(&self, target: &Target) -> (TargetPhase, Option<Problem>) {
         let found = self.failure(target);
         if target.spec.kubernetes_credentials.is_none() {
@@ -62,29 +62,30 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The claim that a target names.
+    /// Returns the claim that a target names.
     fn claim_of(&self, target: &Target) -> Option<&'a Claim> {
         let claim = self.world.claims.get(target.spec.claim_ref.as_ref()?.name.as_str());
         claim.filter(|claim| target.is_for(claim))
     }
 
-    /// Another target that the target's claim has.
+    /// Returns the target that the target's claim has, if it is another one.
     fn other_target(&self, target: &Target) -> Option<&'a ObjectName> {
         let has = self.claim_of(target)?.spec.target_name.as_ref();
         has.filter(|has| **has != *target.name())
     }
 
-    /// True if the claim that has the target does not seem to exist any more.
+    /// Returns true if the claim that has the target does not seem to exist any more.
     fn is_without_claim(&self, target: &Target) -> bool {
         target.was_given() && self.claim_of(target).is_none()
     }
 
-    /// True if the binder has given the target to a claim that has another one: it had not seen its own first choice.
+    /// Returns true if the binder gave the target to a claim that has another one, because the binder had not yet
+    /// observed its own first choice.
     fn is_superfluous(&self, target: &Target) -> bool {
         target.was_given() && self.other_target(target).is_some()
     }
 
-    /// The claim has never used the target. If it was kept for its owner, it still is.
+    /// Returns a target that the claim has never used. A target that was kept for its owner stays reserved.
     fn return_unused(&mut self, target: &'a Target) {
         let kept = self.world.reclaim_policy(target) == ReclaimPolicy::Retain;
         let next = self.target(target);
@@ -94,8 +95,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The claim is gone without having let its target go: somebody has removed its finalizer, or it was deleted while
-    /// the target was being made.
+    /// Gives up a target whose claim is gone without having released it: the claim's finalizer was removed, or the
+    /// claim was deleted while the target was being made.
     fn abandon(&mut self, target: &'a Target) {
         let Some(reference) = &target.spec.claim_ref else { return };
         let then = if self.world.is_deleted_with_claim(target) {
@@ -109,7 +110,7 @@ impl<'a> Pass<'a> {
         self.done.actions.push(Action::IfClaimIsGone { claim, uid, then: Box::new(then) });
     }
 
-    /// Removes what belongs to a target that is being deleted, and then lets it go.
+    /// Removes the objects of a target that is being deleted, and then its finalizer.
     fn remove(&mut self, target: &'a Target) {
         if !target.has_finalizer(FINALIZER) {
             return;

@@ -5,76 +5,78 @@ use jiff::{SignedDuration, Timestamp};
 use super::Pull;
 use crate::images::{ImageReference, NodeImages};
 
-/// How long after its first failure a pull is tried again. The wait doubles with each further failure.
+/// The pause after the first failure of a pull. It doubles with each further failure.
 const FIRST_WAIT: SignedDuration = SignedDuration::from_mins(1);
-/// The longest wait.
+/// The longest pause.
 const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(1);
-/// How long a node is taken to have an image that it has pulled and does not list: kubelets list only their largest
-/// images, fifty unless they are told otherwise.
+/// The time for which a node counts as having an image that it has pulled and does not list. Kubelets list only their
+/// largest images, by default fifty.
 const UNLISTED: SignedDuration = SignedDuration::from_hours(6);
-/// An image that a node has kept for so long is not counted among its failures if it goes.
+/// The time after which earlier failures of an image that its node keeps are no longer counted.
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
 
-/// How pulls have ended. It is only kept while the service runs: without it, a pull is tried once too often.
+/// The results of pulls. The history is only kept while the service runs: without it, a pull is repeated once more than
+/// necessary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PullHistory {
     last: BTreeMap<Pull, LastAttempt>,
 }
 
-/// The last time that something was pulled, and what came of it.
+/// The last attempt of a pull, and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LastAttempt {
     at: Timestamp,
     outcome: Outcome,
-    /// How often it has failed, without an image that was kept in between.
+    /// The number of failures since the image was last kept.
     failures: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Pulled,
-    /// The node has reported the image since.
+    /// The node has listed the image since the pull.
     Listed,
     Failed {
         reason: String,
     },
 }
 
-/// A pull that has failed and is tried again.
+/// A failed pull that will be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedPull {
-    /// What was to be pulled.
+    /// The pull that failed.
     pub pull: Pull,
-    /// How often, without a success in between.
+    /// The number of failed attempts since the last success.
     pub attempts: u32,
-    /// The last time.
+    /// The time of the last attempt.
     pub at: Timestamp,
-    /// Why, the last time.
+    /// The reason of the last failure.
     pub reason: String,
-    /// It is not tried again before this time.
+    /// The earliest time of the next attempt.
     pub again_at: Timestamp,
 }
 
 impl PullHistory {
-    /// Notes that a node has pulled an image.
+    /// Records that a node has pulled an image.
     pub fn pulled(&mut self, pull: Pull, now: Timestamp) {
         let failures = self.attempts(&pull);
         self.last.insert(pull, LastAttempt { at: now, outcome: Outcome::Pulled, failures });
     }
 
-    /// Notes that a pull has failed.
+    /// Records that a pull has failed.
     pub fn failed(&mut self, pull: Pull, reason: String, now: Timestamp) {
         let failures = self.attempts(&pull).saturating_add(1);
         self.last.insert(pull, LastAttempt { at: now, outcome: Outcome::Failed { reason }, failures });
     }
 
-    /// How often a pull has failed, without an image that was kept in between.
+    /// Returns the number of failures of a pull since the image was last kept.
     pub fn attempts(&self, pull: &Pull) -> u32 {
         self.last.get(pull).map_or(0, |ended| ended.failures)
     }
 
-    /// Compares what has ended with what nodes have now. An image that a node has removed counts as a failure, because
-    /// it may remove the next one as well; what nobody needs any more is forgotten.
+    /// Compares the results of pulls with the present images of the nodes. An image that a node has removed counts as a
+    /// failure, because the node may remove the next one as well. Entries of images that are not needed any more are
+    /// dropped.
     pub fn observe<'a>(
         &mut self,
         needed: impl IntoIterator<Item = &'a ImageReference>,
@@ -105,22 +107,22 @@ impl PullHistory {
         });
     }
 
-    /// When the pull has ended the last time.
+    /// Returns the time at which the pull last ended.
     pub(super) fn tried_at(&self, pull: &Pull) -> Option<Timestamp> {
         self.last.get(pull).map(|ended| ended.at)
     }
 
-    /// True if the pull has ended so recently that it is not begun again yet.
+    /// Returns true if the pull ended so recently that it must not begin again yet.
     pub(super) fn is_waiting(&self, pull: &Pull, now: Timestamp) -> bool {
         self.last.get(pull).is_some_and(|ended| now < ended.again_at())
     }
 
-    /// True if the node has pulled the image so recently that it is taken to have it, although it does not list it.
+    /// Returns true if the node pulled the image so recently that it counts as having it, although it does not list it.
     pub(super) fn has_pulled(&self, pull: &Pull, now: Timestamp) -> bool {
         self.last.get(pull).is_some_and(|last| last.outcome == Outcome::Pulled && now < last.again_at())
     }
 
-    /// The pulls that have failed and are tried again.
+    /// Returns the failed pulls that will be repeated.
     pub fn failures(&self) -> impl Iterator<Item = FailedPull> {
         self.last.iter().filter_map(|(pull, ended)| {
             let Outcome::Failed { reason } = &ended.outcome else { return None };

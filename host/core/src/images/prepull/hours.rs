@@ -21,7 +21,7 @@ pub struct DailyHours {
 pub struct InvalidHours(String);
 
 impl DailyHours {
-    /// True if these hours include the time; their end is not included.
+    /// Returns true if these hours include the time; their end is not included.
     pub fn include(self, now: Timestamp) -> bool {
         let time = now.to_zoned(TimeZone::UTC).time();
         if self.from < self.until {

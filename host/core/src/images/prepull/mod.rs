@@ -1,8 +1,8 @@
-//! Pulls images to nodes before somebody asks for them.
+//! Pulls images to nodes before a user requests them.
 //!
 //! Policies and the configuration name images that are *wanted*. A node *needs* a wanted image if labs with it can be
-//! placed there, and it is *missing* if the node does not have it. A *pull* is one image that one node gets, by a pod of
-//! its own; the plan says which pulls begin and which pods are removed.
+//! placed there, and the image is *missing* if the node does not have it. A *pull* is the transfer of one image to one
+//! node, by a pod of its own. The plan lists the pulls that begin and the pods that are removed.
 
 mod history;
 mod hours;

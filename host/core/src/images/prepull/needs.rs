@@ -6,12 +6,12 @@ use super::pull::image_to_pull;
 use super::{Pull, PullHistory};
 use crate::images::{ImageReference, Inventory, LabNode, NodeImages, WantedImage};
 
-/// Which nodes need which images.
+/// The images that nodes need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// The images, in the order in which they are wanted. Each is there once for each set of nodes that need it.
+    /// The images, in the order in which they are wanted. Each occurs once for each set of nodes that need it.
     pub images: Vec<NeededImage>,
-    /// What nodes lack, in the order in which it is wanted. A pull is there once.
+    /// The images that nodes lack, in the order in which they are wanted. Each pull occurs once.
     pub missing: Vec<Pull>,
 }
 
@@ -20,19 +20,20 @@ pub struct Needs {
 pub struct NeededImage {
     /// The image as it was named.
     pub reference: String,
-    /// The image that the name means now.
+    /// The image to which the name refers now.
     pub image: ImageReference,
-    /// Only nodes with these labels need it.
+    /// The labels of the nodes that need the image.
     pub node_selector: BTreeMap<String, String>,
-    /// How many nodes need it: those with the labels on which labs can be placed.
+    /// The number of nodes that need the image: those with the labels on which labs can be placed.
     pub nodes: usize,
-    /// How many of these have it. A node that has just pulled it counts even if it does not list it.
+    /// The number of these nodes that have the image. A node that has just pulled it counts even if it does not list
+    /// it.
     pub nodes_with: usize,
 }
 
 impl Needs {
-    /// Finds what nodes need. A node on which no lab is placed needs nothing, and an image that is wanted under several
-    /// names is pulled once.
+    /// Computes the needs of the nodes. A node on which no lab is placed needs nothing, and an image that is wanted
+    /// under several names is pulled once.
     pub fn of(
         wanted: &[WantedImage],
         inventory: &Inventory,
@@ -65,13 +66,13 @@ impl Needs {
             });
             needs.missing.extend(lacking);
         }
-        // A node may be selected in two ways.
+        // A node may match several selectors.
         let mut once = BTreeSet::new();
         needs.missing.retain(|pull| once.insert(pull.clone()));
         needs
     }
 
-    /// The images that any node needs.
+    /// Returns the images that any node needs.
     pub fn images(&self) -> impl Iterator<Item = &ImageReference> {
         self.images.iter().map(|needed| &needed.image)
     }

@@ -5,43 +5,43 @@ use jiff::{SignedDuration, Timestamp};
 use super::{DailyHours, Pull, PullHistory, PullPod, PullState};
 use crate::images::NodeImages;
 
-/// A node is new for so long, and is made ready at any hour.
+/// The age up to which a node is new. New nodes are prepared at any hour.
 const NEW: SignedDuration = SignedDuration::from_hours(1);
 
-/// How many images are pulled at once, how long, and when.
+/// The limits of pulls: their number at once, their duration, and their hours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepullLimits {
-    /// At most so many on one node.
+    /// Largest number of pulls at once on one node.
     pub per_node: usize,
-    /// At most so many in the cluster.
+    /// Largest number of pulls at once in the cluster.
     pub at_once: usize,
-    /// A pull that takes longer has failed.
+    /// The time limit of a pull. A pull that takes longer has failed.
     pub time_limit: SignedDuration,
-    /// Pulls begin in these hours only, except on new nodes; at any time if there are none.
+    /// The hours in which pulls begin, except on new nodes. If the list is empty, pulls begin at any time.
     pub hours: Vec<DailyHours>,
 }
 
-/// What is done now.
+/// The actions to carry out now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PullPlan {
-    /// The pulls that begin, the most important first; those that were tried before come after the others.
+    /// The pulls to begin, the most important first; those that were tried before come after the others.
     pub begin: Vec<Pull>,
-    /// The pods that are removed.
+    /// The pods to remove.
     pub remove: Vec<(PullPod, Ending)>,
 }
 
-/// How a pull ends.
+/// The way in which a pull ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The node has the image.
     Pulled,
-    /// It has failed for this reason.
+    /// The pull has failed for this reason.
     Failed(String),
     /// The node is gone or takes no labs any more, or the image is not wanted any more.
     NotNeeded,
 }
 
-/// Decides what to do, given the images that nodes lack and the pods that there are. Each pod counts until it is gone,
+/// Decides on the actions, given the images that nodes lack and the pods that exist. Each pod counts until it is gone,
 /// so there are never more than the limits allow.
 pub fn plan(
     missing: &[Pull],
@@ -70,7 +70,7 @@ pub fn plan(
         created.is_some_and(|created| now.duration_since(created) < NEW)
     };
     let mut free = limits.at_once.saturating_sub(pods.len());
-    // What was tried last comes last, so that what fails holds up nothing else.
+    // The pull that was tried last comes last, so that failing pulls do not delay others.
     let mut in_turn: Vec<&Pull> = missing.iter().collect();
     in_turn.sort_by_cached_key(|pull| history.tried_at(pull));
     for pull in in_turn {

@@ -16,19 +16,19 @@ use crate::images::ImageReference;
 use crate::labels::COMPONENT_LABEL;
 use crate::names::LabelValue;
 
-/// Label: the installation of the service that pulls. These pods do not have the labels of labs, and so are never taken
-/// for one.
+/// Label: the installation of the service that pulls. These pods do not have the labels of labs, so they are never
+/// mistaken for labs.
 const PREPULL_LABEL: &str = "wasmspawner.io/prepull";
 /// The value of [`COMPONENT_LABEL`].
 const PREPULL_COMPONENT: &str = "prepull";
-/// Annotation: the image. A webhook of the cluster may change that of the container.
+/// Annotation: the image. A webhook of the cluster may change the image of the container.
 const IMAGE_ANNOTATION: &str = "wasmspawner.io/prepull-image";
 /// Annotation: the cluster autoscaler may remove a node in spite of this pod.
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /// The largest length of a kubelet's message in characters; the rest is cut off.
 const LONGEST_DETAIL: usize = 300;
 
-/// The user and group of the container, which does nothing: nobody's.
+/// The UID and GID of the container, which does nothing: those of `nobody`.
 const NOBODY: i64 = 65534;
 const CONTAINER: &str = "pull";
 
@@ -42,34 +42,34 @@ const CANNOT_PULL: [&str; 7] = [
     "RegistryUnavailable",
     "SignatureValidationFailed",
 ];
-/// Reasons of a waiting container whose image is there, but that cannot be started from it. An image need not have the
-/// program that ends at once.
+/// Reasons of a waiting container whose image is on the node, but that cannot be started. The image need not contain
+/// the program that ends at once.
 const CANNOT_START: [&str; 4] =
     ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"];
 
-/// Reason of a terminated container that never existed, such as that of a pod that was evicted before.
+/// Reason of a terminated container that never existed, such as that of a pod that was evicted before it started.
 const NEVER_THERE: &str = "ContainerStatusUnknown";
 
-/// Selects the pods with which an installation pulls.
+/// Returns the label selector of the pods with which an installation pulls.
 pub fn prepull_selector(instance: &LabelValue) -> String {
     format!("{PREPULL_LABEL}={instance}")
 }
 
-/// What all pods of an installation have in common.
+/// The common properties of all pull pods of an installation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PullPodTemplate {
     /// The installation.
     pub instance: LabelValue,
-    /// The service's own pod: the pods that pull go with it.
+    /// The service's own pod as the owner: pull pods are deleted with it.
     pub owner: Option<OwnerReference>,
-    /// A Secret of the service's namespace with which nodes read from registries.
+    /// A Secret of the service's namespace with which nodes authenticate at registries.
     pub pull_secret: Option<String>,
-    /// After so long, the kubelet ends the pod by itself.
+    /// The time after which the kubelet ends the pod by itself.
     pub time_limit: SignedDuration,
 }
 
 impl PullPodTemplate {
-    /// The pod for a pull. The same pull has the same name.
+    /// Returns the pod for a pull. The same pull always gets the same name.
     pub fn pod(&self, pull: &Pull) -> Pod {
         let labels = [(COMPONENT_LABEL, PREPULL_COMPONENT), (PREPULL_LABEL, self.instance.as_str())];
         let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -148,34 +148,34 @@ fn container(image: &ImageReference) -> Container {
 /// A pod that pulls an image, as the cluster reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullPod {
-    /// Its name.
+    /// The name of the pod.
     pub name: String,
-    /// Its uid.
+    /// The uid of the pod.
     pub uid: String,
-    /// What it pulls.
+    /// The pull that the pod carries out.
     pub pull: Pull,
-    /// Since when.
+    /// The time at which the pull began.
     pub since: Timestamp,
-    /// How far it is.
+    /// The state of the pull.
     pub state: PullState,
-    /// It will be gone soon.
+    /// True if the pod is being deleted.
     pub is_being_deleted: bool,
 }
 
-/// How far a pull is.
+/// The state of a pull.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PullState {
-    /// Nothing has come of it yet.
+    /// The pull has no result yet.
     Pulling,
     /// The node has the image.
     Pulled,
-    /// The node cannot pull it, for this reason.
+    /// The node cannot pull the image, for this reason.
     Failed(String),
 }
 
 impl PullPod {
-    /// What a pod says; `None` if this installation has not made it. Everybody can write the label, so it is not enough:
-    /// the pod also has the name that follows from its node and its annotation.
+    /// Reads a pod; `None` if it was not created by this installation. The label alone is not proof, because anybody
+    /// can write it: the pod must also have the name that follows from its node and its annotation.
     pub fn observed(pod: &Pod, instance: &LabelValue) -> Option<Self> {
         let (metadata, spec) = (&pod.metadata, pod.spec.as_ref()?);
         let image = metadata.annotations.as_ref()?.get(IMAGE_ANNOTATION)?.parse().ok()?;
@@ -222,7 +222,8 @@ impl PullState {
         }
     }
 
-    /// A pod that the node refuses, such as one for which it has no room, has no container that says why.
+    /// Reads the state from the pod's phase. A pod that the node refuses, such as one for which it has no room, has no
+    /// container with a reason.
     fn of_phase(status: &PodStatus) -> Self {
         if status.phase.as_deref() != Some("Failed") {
             return Self::Pulling;
@@ -231,7 +232,7 @@ impl PullState {
     }
 }
 
-/// The kubelet's reason and message, on one line.
+/// Returns the kubelet's reason and message on one line.
 fn sentence(reason: &str, message: Option<&str>) -> String {
     let text = match message.map(str::trim).filter(|message| !message.is_empty()) {
         Some(message) => format!("{reason}: {message}"),

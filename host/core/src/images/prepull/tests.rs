@@ -64,7 +64,7 @@ fn needs(wanted: &[WantedImage], nodes: &NodeImages) -> Needs {
     Needs::of(wanted, &Inventory::default(), nodes, &PullHistory::default(), at(0))
 }
 
-/// The pulls that begin when nothing runs and nothing has ended.
+/// Returns the pulls that begin if none is under way and none has ended.
 fn begun(missing: &[Pull], nodes: &NodeImages, limits: &PrepullLimits, second: i64) -> Vec<String> {
     shown(&plan(missing, &[], &PullHistory::default(), nodes, limits, at(second)).begin)
 }
@@ -181,7 +181,7 @@ fn an_image_that_a_node_does_not_list_is_not_pulled_again_and_again() {
     let taken =
         |second| Needs::of(&wanted(&["lab:1"]), &Inventory::default(), &without, &history, at(second));
     assert_eq!((taken(20_000).images[0].nodes_with, taken(21_600).images[0].nodes_with), (1, 0));
-    // The node has listed it, and then removed it: the next pull waits as after a failure.
+    // The node has listed the image, and then removed it: the next pull waits as after a failure.
     history.observe(needed.images(), &with, at(100));
     history.observe(needed.images(), &without, at(200));
     assert!(!begins(&history, 259) && begins(&history, 260));
@@ -191,7 +191,7 @@ fn an_image_that_a_node_does_not_list_is_not_pulled_again_and_again() {
     history.observe(needed.images(), &with, at(400));
     history.observe(needed.images(), &without, at(500));
     assert!(!begins(&history, 619) && begins(&history, 620), "twice in a row waits longer");
-    // An image that was kept for a day has not failed before.
+    // Earlier failures of an image that was kept for a day are not counted.
     history.pulled(needed.missing[0].clone(), at(1000));
     history.observe(needed.images(), &with, at(1100));
     history.observe(needed.images(), &with, at(100_000));
@@ -233,7 +233,7 @@ fn template() -> PullPodTemplate {
     }
 }
 
-/// The pod as the API server has it.
+/// Returns the pod as the API server returns it.
 fn created(pull: &Pull, status: &Value) -> Pod {
     let mut pod = template().pod(pull);
     pod.metadata.uid = Some("uid".into());
@@ -311,7 +311,8 @@ fn the_state_of_a_pod_says_whether_the_node_has_the_image() {
 }
 
 proptest! {
-    /// Whatever nodes have and however pulls end, the limits hold, no pod stays, and at the end every node has everything.
+    /// For all images on the nodes and all results of pulls, the limits hold, no pod stays, and in the end every node
+    /// has every image.
     #[test]
     fn every_node_gets_every_image_within_the_limits(
         has in prop::collection::vec(prop::collection::btree_set(0..4_usize, 0..4), 1..6),
@@ -352,7 +353,7 @@ proptest! {
                 let name = format!("node-{number}");
                 prop_assert!(pods.iter().filter(|pod| pod.pull.node == name).count() <= per_node);
             }
-            // A node that does not list its images is asked again after six hours.
+            // A node that does not list its images gets another pull after six hours.
             if (pods.is_empty() || !lists) && pulled.iter().all(|has| has.len() == IMAGES.len()) {
                 return Ok(());
             }
