@@ -1,6 +1,7 @@
 //! The one-machine cluster in this process: its API server, its kubelet and the kubeconfig that leads there.
 //!
-//! It is the Cargo feature `embedded`. Without it [`OneMachine`] cannot be opened, and says how to go on.
+//! The cluster is the Cargo feature `embedded`. Without the feature, [`OneMachine`] cannot be opened, and the error
+//! says how to go on.
 
 #[cfg(not(feature = "embedded"))]
 mod absent;
@@ -19,8 +20,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-/// Replaces the file in one step, so that a reader finds the old text or the new one. It holds a credential: nobody else
-/// may read it.
+/// Replaces the file in one step, so that a reader finds the old text or the new one. The file holds a credential, so
+/// nobody else may read it.
 pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension(format!("{}.new", std::process::id()));
     let write = || -> std::io::Result<()> {
