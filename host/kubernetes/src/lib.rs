@@ -1,4 +1,4 @@
-//! The service's side of Kubernetes: requests, what is observed, the records of labs, other clusters and environments.
+//! The service's side of Kubernetes: requests, observed objects, the records of labs, other clusters and environments.
 
 pub mod clusters;
 pub mod environments;

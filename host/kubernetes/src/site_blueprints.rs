@@ -13,13 +13,13 @@ use wasmspawner_core::config::Config;
 
 use crate::k8s::{Connection, CustomChange, CustomResources};
 
-/// How long the start of the service waits for the first list.
+/// The longest time that the start of the service waits for the first list.
 const LONGEST_SYNC: Duration = Duration::from_secs(10);
 
 /// The site's blueprints. Clones share them.
 #[derive(Clone)]
 pub struct SiteBlueprints {
-    /// Only where the site has blueprints in the cluster.
+    /// `None` if the site has no blueprints in the cluster.
     resources: Option<CustomResources<Map<String, Value>, ()>>,
     objects: watch::Sender<Arc<Objects>>,
     listed: watch::Sender<bool>,
@@ -29,7 +29,7 @@ pub struct SiteBlueprints {
 /// The objects by their names.
 type Objects = BTreeMap<String, BlueprintObject>;
 
-/// What the blueprints were when they were asked for last, and of what they were made.
+/// The last result of [`SiteBlueprints::now`], and the inputs that it was made from.
 struct Last {
     config: Arc<Config>,
     objects: Arc<Objects>,
@@ -71,7 +71,7 @@ impl SiteBlueprints {
         }
     }
 
-    /// All blueprints, as they are now with this configuration.
+    /// Returns all blueprints, as they are now with this configuration.
     pub fn now(&self, config: &Arc<Config>) -> Arc<ExtendedLibrary> {
         let objects = Arc::clone(&self.objects.borrow());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,8 +97,8 @@ impl SiteBlueprints {
         blueprints
     }
 
-    /// Waits until the objects were listed once, but not for long: labs without them must not wait for a permission that is
-    /// missing.
+    /// Waits until the objects have been listed once, but not for long: labs without blueprint objects must not wait
+    /// for a permission that is missing.
     pub async fn first_sync(&self) {
         let mut listed = self.listed.subscribe();
         // The sender is a part of this value, so the waiting itself cannot fail.
@@ -110,7 +110,7 @@ impl SiteBlueprints {
         }
     }
 
-    /// Follows the objects until `stop`. What cannot be used is logged at once.
+    /// Follows the objects until `stop`. Objects that cannot be used are logged at once.
     pub async fn run(&self, config: watch::Receiver<Arc<Config>>, stop: &CancellationToken) {
         let Some(resources) = &self.resources else { return };
         let mut changes = std::pin::pin!(resources.follow());

@@ -1,6 +1,7 @@
 //! The one-machine cluster in this process: its API server, its kubelet and the kubeconfig that leads there.
 //!
-//! It is the Cargo feature `embedded`. Without it [`OneMachine`] cannot be opened, and says how to go on.
+//! The cluster is the Cargo feature `embedded`. Without the feature, [`OneMachine`] cannot be opened, and the error
+//! says how to go on.
 
 #[cfg(not(feature = "embedded"))]
 mod absent;
@@ -17,7 +18,12 @@ use std::path::Path;
 use anyhow::Context as _;
 use wasmspawner_files::whole_file;
 
+<<<<<<< HEAD
 /// Replaces the file in one step. It holds a credential: nobody else may read it.
+=======
+/// Replaces the file in one step, so that a reader finds the old text or the new one. The file holds a credential, so
+/// nobody else may read it.
+>>>>>>> prose-5
 pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     whole_file::write_private(path, text.as_bytes())
         .with_context(|| format!("{} cannot be written", path.display()))

@@ -43,16 +43,16 @@ use wasmspawner_spawner::{
 };
 use wasmspawner_telemetry::Metrics;
 
-/// A connection to the Kubernetes API without data for this long counts as dead. The API server ends watches before
-/// that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
+/// The time after which a connection to the Kubernetes API without data counts as dead. The API server ends watches
+/// before that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
 const SILENCE: Duration = Duration::from_secs(90);
 
-/// How long, and how many, operations on what labs start are remembered. A kernel is of interest while somebody waits for
-/// it.
+/// The time for which operations on the children of labs are remembered, and the maximum number of these operations. A
+/// kernel is of interest while somebody waits for it.
 const CHILDREN_KEPT: SignedDuration = SignedDuration::from_hours(1);
 const MOST_OF_CHILDREN: usize = 2_000;
 
-/// Runs the service until `stop` is cancelled. `file` and `config` are what was read from `source`.
+/// Runs the service until `stop` is cancelled. `file` and `config` were read from `source`.
 pub async fn run(
     source: ConfigSource,
     file: ConfigFile,
@@ -118,7 +118,8 @@ pub async fn run(
     let spawner_stop = CancellationToken::new();
     let prepulls = follow_images(&background, &labs, &connection, &stop)?;
     let running = spawner::run(labs.clone(), connection.watches, spawner_stop.clone());
-    // If that task ends early, the service would work with outdated knowledge. So it stops, and is started again.
+    // If that task ends early, the service would work with outdated knowledge. It therefore stops, and is started
+    // again.
     let end = stop.clone().drop_guard();
     let spawner = tokio::spawn(async move {
         Box::pin(running).await;
@@ -195,8 +196,8 @@ fn own_pod() -> Option<OwnerReference> {
     })
 }
 
-/// Waits, once the service was asked to end, until the labs that are being created have their pods. After a restart, a
-/// lab with a pod is followed further, but one without a pod fails.
+/// Waits for the request to end the service, and then until the labs that are being created have their pods. After a
+/// restart, a lab with a pod is followed further, but a lab without one fails.
 async fn drain(labs: &Labs, stop: &CancellationToken) {
     stop.cancelled().await;
     labs.drain();
@@ -297,7 +298,7 @@ async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Connectio
     Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout, metrics).await?)
 }
 
-/// Loads the chain of policies. If one cannot be loaded, none is.
+/// Loads the chain of policies. Fails if one of them cannot be loaded.
 pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow::Result<Policies> {
     let specs = PolicySpec::all(&config.policies)?;
     let (counted, compared) = (metrics.clone(), metrics.clone());
@@ -341,7 +342,7 @@ fn private_directory(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Creates an empty file of tokens for the one-machine mode, which `wasmspawner token` adds to while the service runs.
+/// Creates an empty file of tokens for the one-machine mode. `wasmspawner token` adds to it while the service runs.
 fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let of_file = |method: &AuthMethod| match method {
@@ -354,7 +355,7 @@ fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
         .with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens_file.display()))
 }
 
-/// The file of the state directory in which the service of one machine writes the URL of its API.
+/// The file of the state directory into which a one-machine service writes the URL of its API.
 pub(crate) const ADDRESS_FILE: &str = "api.url";
 
 /// Writes the API's URL into the state directory, where `wasmspawner labs --state-dir` finds it.
@@ -369,7 +370,7 @@ fn write_address(config: &Config, api: &TcpListener, prefix: &Prefix) -> anyhow:
 /// The exit code of a program that SIGINT ended (128 + 2).
 const EXIT_AT_ONCE: i32 = 130;
 
-/// A token that SIGINT and SIGTERM cancel. The second such signal ends the process at once.
+/// Returns a token that SIGINT and SIGTERM cancel. The second such signal ends the process at once.
 pub fn termination() -> std::io::Result<CancellationToken> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let stop = CancellationToken::new();

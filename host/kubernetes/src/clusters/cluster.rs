@@ -7,7 +7,7 @@ use wasmspawner_core::config::NamespaceReclaim;
 use crate::k8s::{Connection, Creator, Deleter, Health, TargetObjects};
 use crate::store::Store;
 
-/// One cluster with labs: what is known of it, and how its objects are changed. Clones share everything.
+/// One cluster with labs: its observed objects, and the means to change them. Clones share everything.
 #[derive(Clone)]
 pub struct Cluster {
     /// The clients.
@@ -23,12 +23,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The service's own cluster, where labs have such `namespaces` unless they have a claim.
+    /// Creates the service's own cluster. `namespaces` applies to labs that have no claim.
     pub fn own(connection: &Connection, namespaces: NamespaceReclaim, request_timeout: Duration) -> Self {
         Self::new(connection, namespaces, Store::default(), request_timeout)
     }
 
-    /// Another cluster. A namespace there is that of a target, and never made for a lab.
+    /// Creates another cluster. A namespace there belongs to a target and is never made for a lab.
     pub(super) fn other(&self, connection: &Connection, request_timeout: Duration) -> Self {
         Self::new(connection, NamespaceReclaim::Retain, self.store.beside(), request_timeout)
     }
@@ -49,7 +49,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the API server answers.
+    /// The health of the API server.
     pub fn health(&self) -> &Health {
         &self.connection.health
     }

@@ -7,7 +7,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use serde_json::json;
 use wasmspawner_core::environment::{CREDENTIALS_KEY, ClusterRef};
 
-/// Why the credentials cannot be used.
+/// The reason why the credentials cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CredentialsError {
     #[error("the Secret has no `kubeconfig`, and no `token` for the target's `apiURL`")]
@@ -21,7 +21,7 @@ pub(super) enum CredentialsError {
     Kubeconfig(#[from] KubeconfigError),
 }
 
-/// How the cluster is reached with the data of the Secret.
+/// Builds the configuration of a client for the cluster from the data of the Secret.
 pub(super) async fn kube_config(
     reference: &ClusterRef,
     data: &BTreeMap<String, ByteString>,
@@ -64,7 +64,8 @@ fn from_token(
     Ok(Kubeconfig::from_yaml(&kubeconfig.to_string())?)
 }
 
-/// A kubeconfig of a person may name programs and files. In a Secret they would be the service's.
+/// Fails if the kubeconfig names programs or files. A person's kubeconfig may name them, but in a Secret they would be
+/// the service's.
 fn refuse_elsewhere(kubeconfig: &Kubeconfig) -> Result<(), CredentialsError> {
     for user in kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref()) {
         let uses = [

@@ -1,5 +1,5 @@
 //! The clusters with labs: the service's own, and those of targets elsewhere. Each has its own connection, watches and
-//! pace, so that one that is slow or away delays nobody else's labs.
+//! pace, so a cluster that is slow or away does not delay the labs of others.
 
 mod cluster;
 mod credentials;
@@ -25,9 +25,10 @@ use crate::store::Reach;
 use credentials::kube_config;
 use wasmspawner_telemetry::Metrics;
 
-/// How often the credentials of other clusters are read again, so that they can be replaced while the service runs.
+/// The interval at which the credentials of other clusters are read again, so that they can be replaced while the
+/// service runs.
 const READ_EVERY: Duration = Duration::from_secs(15);
-/// How often that is tried until the cluster has answered once.
+/// The interval of these reads until the cluster has answered once.
 const TRY_EVERY: Duration = Duration::from_secs(2);
 
 /// The clusters with labs. Clones share them.
@@ -35,27 +36,27 @@ const TRY_EVERY: Duration = Duration::from_secs(2);
 pub struct Clusters {
     own: Cluster,
     others: Arc<Mutex<HashMap<ClusterRef, Other>>>,
-    /// How many others there are; a change begins to follow the new ones.
+    /// The number of other clusters. A change starts the following of the new ones.
     known: watch::Sender<usize>,
     settings: Arc<ClusterSettings>,
 }
 
-/// Is told whether a cluster is away.
+/// A callback for changes of a cluster's health. The argument is true while the cluster is away.
 pub type OnHealth = Arc<dyn Fn(&ClusterRef, bool) + Send + Sync>;
 
-/// What the connections to other clusters need.
+/// The settings of connections to other clusters.
 pub struct ClusterSettings {
     /// The Secrets with the credentials.
     pub secrets: SiteSecrets,
-    /// A connection without data for this long counts as dead.
+    /// The time after which a connection without data counts as dead.
     pub silence: Duration,
-    /// Most requests per second, for each cluster.
+    /// The maximum number of requests per second, for each cluster.
     pub requests_per_second: Option<NonZeroU32>,
-    /// Time limit of one request.
+    /// The time limit of one request.
     pub request_timeout: Duration,
-    /// Selects the objects of this installation.
+    /// The label selector for the objects of this installation.
     pub selector: String,
-    /// Counts the requests.
+    /// The metrics in which the requests are counted.
     pub metrics: Metrics,
 }
 
@@ -68,7 +69,7 @@ struct Other {
 }
 
 impl Clusters {
-    /// The service's own cluster; others are added when they are needed.
+    /// Creates a `Clusters` with the service's own cluster. Others are added when they are needed.
     pub fn new(own: Cluster, settings: ClusterSettings) -> Self {
         Self { own, others: Arc::default(), known: watch::Sender::new(0), settings: Arc::new(settings) }
     }
@@ -78,7 +79,8 @@ impl Clusters {
         &self.own
     }
 
-    /// The cluster that is reached like this; the service's own for `None`. From the first call on, it is followed.
+    /// Returns the cluster that is reached in this way, or the service's own for `None`. The cluster is followed from
+    /// the first call on.
     pub fn get(&self, reference: Option<&ClusterRef>) -> Cluster {
         let Some(reference) = reference else { return self.own.clone() };
         let mut others = self.others();
@@ -92,13 +94,13 @@ impl Clusters {
         cluster
     }
 
-    /// All clusters but the service's own.
+    /// Returns all clusters except the service's own.
     pub fn others_known(&self) -> Vec<(ClusterRef, Cluster)> {
         self.others().iter().map(|(reference, other)| (reference.clone(), other.cluster.clone())).collect()
     }
 
-    /// Follows all clusters but the service's own, until `stop`. `on_health` is told when one is away, and when it answers
-    /// again.
+    /// Follows all clusters except the service's own, until `stop`. Calls `on_health` when a cluster is away, and when
+    /// it answers again.
     pub async fn follow_others(&self, stop: &CancellationToken, on_health: OnHealth) {
         let (mut followed, mut tasks, mut known) = (Vec::new(), JoinSet::new(), self.known.subscribe());
         loop {
@@ -215,8 +217,8 @@ impl Other {
         Ok(())
     }
 
-    /// The part of the cluster that the credentials show: all of it, or the one namespace that they name. `None` while the
-    /// cluster does not answer.
+    /// Finds the part of the cluster that the credentials show: all of it, or the one namespace that they name. Returns
+    /// `None` while the cluster does not answer.
     async fn reach(&self, settings: &ClusterSettings, namespace: &str) -> Option<Reach> {
         let pods: Api<Pod> = Api::all(self.cluster.connection.requests.clone());
         let one = ListParams::default().labels(&settings.selector).limit(1);

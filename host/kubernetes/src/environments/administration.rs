@@ -1,20 +1,20 @@
-//! What administrators see and do.
+//! The views and actions of administrators.
 
 use wasmspawner_core::environment::{Overview, PhaseCounts, RELEASED, World};
 
 use super::Environments;
 use crate::k8s::KubernetesError;
 
-/// Why a target is not released or retired.
+/// The reason why a target is not released or retired.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetRefusal {
-    /// There is none of this name.
+    /// There is no target of this name.
     #[error("there is no target {0}")]
     Unknown(String),
-    /// It is not released.
+    /// The target is not released.
     #[error("the target {0} was not released, so that there is nothing to free; it is kept for nobody")]
     NotReleased(String),
-    /// A claim has it.
+    /// A claim has the target.
     #[error("the claim {claim} has the target {name}; stop the lab, or delete the claim, first")]
     InUse {
         /// The target's name.
@@ -22,7 +22,7 @@ pub enum TargetRefusal {
         /// The claim's name.
         claim: String,
     },
-    /// Somebody changes it at the same time.
+    /// Somebody else changes the target at the same time.
     #[error("the target {0} has just changed; try again")]
     Changed(String),
 }
@@ -38,12 +38,12 @@ impl Environments {
         self.seen.with(|world| world.targets.values().any(|target| target.uid() == uid))
     }
 
-    /// How many claims and targets are in each phase.
+    /// Counts the claims and targets in each phase.
     pub fn count(&self) -> PhaseCounts {
         self.seen.with(World::count)
     }
 
-    /// Lets everybody have a target that was released and is kept for its owner.
+    /// Frees a target that was released and is kept for its owner, so that everybody can have it.
     pub async fn release(&self, name: &str) -> Result<Result<(), TargetRefusal>, KubernetesError> {
         let Some(target) = self.targets.get(name).await? else {
             return Ok(Err(TargetRefusal::Unknown(name.to_owned())));

@@ -1,4 +1,4 @@
-//! Follows claims, targets and classes, and does what the core decides about them.
+//! Follows claims, targets and classes, and carries out the decisions of the core about them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::pin::pin;
@@ -16,35 +16,35 @@ use super::done::Done;
 use crate::k8s::{Causes, CustomChange, KubernetesError, in_background};
 use crate::random_token::random_suffix;
 
-/// The pause after a failed action doubles from the first to the longest.
+/// The pause after the first failure of an action. It doubles with each further failure, up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-/// How long the watches may take to show what the API server knows, before the same action is tried again.
+/// The time that the watches have to show the state of the API server, before the same action is tried again.
 const FOR_WATCHES: Duration = Duration::from_millis(500);
-/// The reason of a target that waits until the namespace of the lab before is gone, which takes seconds.
+/// The failure reason of a target that waits until the namespace of the previous lab is gone, which takes seconds.
 const STILL_BEING_DELETED: &str = "StillBeingDeleted";
-/// Everything is looked at this often even if nothing happens.
+/// The interval at which everything is checked even if nothing happens.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 
-/// An object that an action is about: its kind and name.
+/// The object of an action: its kind and name.
 type About = (&'static str, String);
 
-/// An action that has failed: what kind of action, and on which object. Other actions on the object are not delayed.
+/// The kind of an action, and its object. A failed action does not delay other actions on the object.
 type Attempt = (std::mem::Discriminant<Action>, About);
 
-/// What is under way, and what has failed.
+/// The actions that are under way, and those that have failed.
 #[derive(Default)]
 struct Work {
     tasks: JoinSet<(Attempt, Done)>,
     busy: HashMap<About, tokio::task::Id>,
-    /// When an action that failed is tried again, and how often it has failed.
+    /// The time at which a failed action is tried again, and the number of its failures.
     failed: HashMap<Attempt, (Instant, u32)>,
     /// The uids of targets whose namespaces are known to be gone.
     gone: HashSet<String>,
 }
 
 impl Environments {
-    /// Follows everything and does what is to be done, until `stop`.
+    /// Follows all kinds and carries out the necessary actions, until `stop`.
     pub async fn run(&self, stop: &CancellationToken) {
         let targets = follow(self.targets.follow(), stop, |change| self.seen.on_target(change));
         let classes = follow(self.classes.follow(), stop, |change| self.seen.on_class(change));
@@ -68,7 +68,7 @@ impl Environments {
             namespaces.borrow_and_update();
             let begun = Instant::now();
             let again = self.start_what_is_due(&mut work);
-            // However many changes there are, half of the time is left for others.
+            // Half of the time is left for other tasks, however many changes there are.
             tokio::time::sleep(begun.elapsed()).await;
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -80,7 +80,7 @@ impl Environments {
         }
     }
 
-    /// Starts the actions that are to be done and not under way, and returns when to look again.
+    /// Starts the necessary actions that are not under way. Returns the time until the next check.
     fn start_what_is_due(&self, work: &mut Work) -> Duration {
         let namespaces = self.namespaces(&work.gone);
         let now = Timestamp::now();
@@ -113,7 +113,7 @@ impl Environments {
         again + Duration::from_millis(1)
     }
 
-    /// The namespaces of targets, as far as they are known.
+    /// Returns the known namespaces of targets.
     fn namespaces(&self, gone: &HashSet<String>) -> BTreeMap<String, NamespaceState> {
         let mut states: BTreeMap<_, _> = gone.iter().map(|uid| (uid.clone(), NamespaceState::Gone)).collect();
         let others = self.clusters.others_known().into_iter().map(|(_, cluster)| cluster);
@@ -195,7 +195,8 @@ impl Environments {
         }
     }
 
-    /// False if somebody else has changed or removed the object, or has made it first.
+    /// Carries out an action that only writes. Returns false if somebody else has changed or removed the object, or has
+    /// made it first.
     async fn write(&self, action: &Action) -> Result<bool, KubernetesError> {
         match action {
             Action::CreateTarget(target) => {
@@ -235,7 +236,7 @@ impl Environments {
                 }
                 Box::pin(self.write(then)).await
             }
-            // These are not only written.
+            // These actions do more than write.
             Action::Provision(_) | Action::Deprovision(_) => Ok(true),
         }
     }

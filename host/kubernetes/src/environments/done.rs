@@ -2,15 +2,15 @@ use wasmspawner_core::environment::TargetFailure;
 
 use crate::k8s::KubernetesError;
 
-/// What came of an action.
+/// The outcome of an action.
 pub(super) enum Done {
-    /// It was done.
+    /// The action was done.
     Yes,
     /// Something has changed that the watches have not shown yet, or will show soon.
     NotYet,
     /// The namespace of the target with this uid is gone.
     Gone(String),
-    /// What belongs to the target with this uid could not be made or removed.
+    /// The objects of the target with this uid could not be made or removed.
     TargetFailed(String, TargetFailure),
     /// Another action failed.
     Failed(KubernetesError),

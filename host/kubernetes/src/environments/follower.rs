@@ -27,7 +27,8 @@ impl ClaimFollower {
         self.wake.notified().await;
     }
 
-    /// Whether the claim is being deleted; `None` if there is no claim of the spawn whose record has this uid.
+    /// Returns whether the claim is being deleted, or `None` if there is no claim of the spawn whose record has this
+    /// uid.
     pub fn is_deleting(&self, spawn: &str) -> Option<bool> {
         self.seen.with(|world| {
             let claim = world.claims.get(&self.name).filter(|claim| belongs_to(&claim.metadata, spawn))?;
@@ -35,7 +36,7 @@ impl ClaimFollower {
         })
     }
 
-    /// Why the claim is not gone, if it is being deleted.
+    /// Returns the reason why the claim is not gone, if it is being deleted.
     pub fn stuck(&self) -> Option<String> {
         self.seen.with(|world| {
             let claim = world.claims.get(&self.name).filter(|claim| claim.is_deleting())?;

@@ -1,5 +1,5 @@
-//! Environments: the claims, targets and classes in the cluster, and the controller that does what the core decides about
-//! them.
+//! Environments: the claims, targets and classes in the cluster, and the controller that carries out the decisions of
+//! the core about them.
 
 mod administration;
 mod controller;
@@ -48,7 +48,7 @@ pub struct Environments {
 )]
 pub struct NotInstalled(&'static str);
 
-/// What a lab's claim asks for.
+/// The contents of a lab's claim.
 pub struct LabClaim<'a> {
     /// The name of the claim.
     pub name: &'a ObjectName,
@@ -56,7 +56,7 @@ pub struct LabClaim<'a> {
     pub class: &'a ObjectName,
     /// The lab that the target is for.
     pub owner: &'a LabKey,
-    /// The name that a new namespace is to have.
+    /// The name for a new namespace.
     pub namespace: &'a NamespaceName,
     /// The uid of the lab's record.
     pub spawn: &'a str,
@@ -84,7 +84,7 @@ impl Environments {
         }
     }
 
-    /// Fails when one of the custom resources is not installed.
+    /// Fails if one of the custom resources is not installed.
     pub async fn check_installed(&self) -> Result<(), NotInstalled> {
         use wasmspawner_core::environment::{Class, Environment, Target};
         let (classes, claims, targets, environments) = tokio::join!(
@@ -105,8 +105,8 @@ impl Environments {
             .map_or(Ok(()), |(_, kind)| Err(NotInstalled(kind)))
     }
 
-    /// Makes the claim of a lab. One that an earlier attempt has made for the same spawn stays. `false` if there is one of
-    /// somebody else, which may be that of the lab before, and is left alone.
+    /// Makes the claim of a lab. A claim that an earlier attempt has made for the same spawn stays. Returns `false` if
+    /// there is a claim of somebody else, which is left alone. It may be that of the previous lab.
     pub async fn claim(&self, wanted: &LabClaim<'_>) -> Result<bool, KubernetesError> {
         let mut claim: Claim = Object {
             metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
@@ -136,7 +136,7 @@ impl Environments {
         Ok(true)
     }
 
-    /// Deletes the claim of a lab; true if it is gone. A claim of somebody else is left alone.
+    /// Deletes the claim of a lab. Returns true if it is gone. A claim of somebody else is left alone.
     pub async fn delete_claim(&self, name: &ObjectName, spawn: &str) -> Result<bool, KubernetesError> {
         let Some(found) =
             self.claims.get(name.as_str()).await?.filter(|found| belongs_to(&found.metadata, spawn))
@@ -155,7 +155,7 @@ impl Environments {
         ClaimFollower::new(&self.seen, name)
     }
 
-    /// How far a claim is.
+    /// Returns the progress of a claim.
     pub fn claim_state(&self, name: &ObjectName) -> ClaimState {
         self.seen.with(|world| world.claim_state(name.as_str()))
     }
@@ -170,7 +170,7 @@ impl Environments {
         self.seen.follow()
     }
 
-    /// Waits until all kinds were listed once.
+    /// Waits until all kinds have been listed once.
     pub async fn first_sync(&self) {
         self.seen.first_sync().await;
     }

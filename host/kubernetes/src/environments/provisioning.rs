@@ -1,4 +1,4 @@
-//! The built-in provisioner at work: makes and removes what belongs to targets.
+//! The built-in provisioner: makes and removes the objects of targets.
 
 use wasmspawner_core::environment::{
     Class, NAMESPACE, Parameters, Target, TargetFailure, provisioned_objects,
@@ -9,8 +9,8 @@ use super::done::Done;
 use crate::k8s::{Causes, KubernetesError, StatusReason};
 
 impl Environments {
-    /// Makes what belongs to a target, and writes down how it is reached. The target is read first: what belongs to one that
-    /// is being deleted would stay for ever.
+    /// Makes the objects of a target, and writes down how it is reached. The target is read first, because objects that
+    /// are made for a target that is being deleted would stay for ever.
     pub(super) async fn provision(&self, target: &Target) -> Done {
         let found = match self.targets.get(target.name()).await {
             Ok(found) => found,
@@ -53,14 +53,15 @@ impl Environments {
             .ok_or_else(|| wrong("The target names no namespace".to_owned()))?;
         match self.targets.replace(target, &next).await {
             Ok(Some(written)) => self.seen.put_target(written),
-            // Somebody has changed it, so it is looked at again.
+            // Somebody else has changed the target, so it is looked at again.
             Ok(None) => {}
             Err(error) => return Err(failure(&error)),
         }
         Ok(())
     }
 
-    /// A namespace of the lab before may have been made after that lab was given up. It is removed in a moment.
+    /// Converts an error in the making of the target's objects. A namespace of the previous lab may have been made
+    /// after that lab was given up. It is removed in a moment.
     fn failure_to_make(&self, target: &Target, error: KubernetesError) -> TargetFailure {
         match error {
             KubernetesError::Taken { kind: "Namespace", name }
@@ -79,7 +80,7 @@ impl Environments {
         class.ok_or_else(|| wrong(format!("There is no DeploymentTargetClass {name}")))
     }
 
-    /// Removes what belongs to a target that is being deleted.
+    /// Removes the objects of a target that is being deleted.
     pub(super) async fn deprovision(&self, target: &Target) -> Done {
         let uid = target.uid().to_owned();
         match self.remove_what_belongs_to(target).await {
@@ -105,12 +106,12 @@ impl Environments {
     }
 }
 
-/// Something that only people can mend.
+/// Returns a failure that only people can fix.
 fn wrong(message: String) -> TargetFailure {
     TargetFailure { reason: "InvalidTarget".to_owned(), message, is_final: true }
 }
 
-/// A failure in the cluster of a target.
+/// Returns a failure for an error in the cluster of a target.
 fn failure_in(target: &Target, error: &KubernetesError) -> TargetFailure {
     match (error, target.cluster()) {
         (KubernetesError::Unavailable(_), Some(cluster)) => TargetFailure {

@@ -1,4 +1,4 @@
-//! What the watches have shown of claims, targets and classes.
+//! The claims, targets and classes that the watches have shown.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,14 +9,14 @@ use wasmspawner_core::environment::{Claim, Class, Environment, Target, World};
 
 use crate::k8s::{CustomChange, belongs_to};
 
-/// What the watches have shown, and the answers to the service's own requests.
+/// The objects that the watches have shown, and the answers to the service's own requests.
 pub(super) struct Seen {
     world: Mutex<World>,
     /// Counts the changes.
     changes: watch::Sender<u64>,
-    /// Who follows which claim.
+    /// The followers of each claim, by its name.
     followers: Mutex<HashMap<String, Vec<Arc<Notify>>>>,
-    /// Which kinds were listed once: classes, claims, targets, environments.
+    /// True for each kind that has been listed once: classes, claims, targets, environments.
     listed: watch::Sender<[bool; 4]>,
 }
 
@@ -32,19 +32,20 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Reads what is known.
+    /// Reads the known objects.
     pub(super) fn with<T>(&self, read: impl FnOnce(&World) -> T) -> T {
         read(&self.world.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes what is known, and tells everybody.
+    /// Changes the known objects, and notifies all receivers.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
         let changed = change(&mut self.world.lock().unwrap_or_else(PoisonError::into_inner));
         self.changes.send_modify(|count| *count += 1);
         changed
     }
 
-    /// Reads what is known together with the namespaces of targets, which are nobody else's business.
+    /// Reads the known objects together with the namespaces of targets. Nobody is notified, because these namespaces
+    /// are of no concern to others.
     pub(super) fn decide<T>(&self, decide: impl FnOnce(&mut World) -> T) -> T {
         decide(&mut self.world.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -54,7 +55,7 @@ impl Seen {
     }
 
     pub(super) async fn first_sync(&self) {
-        // The sender is a part of this, so waiting cannot fail.
+        // The sender is a part of this value, so waiting cannot fail.
         let _ = self.listed.subscribe().wait_for(|listed| listed.iter().all(|listed| *listed)).await;
     }
 
@@ -114,14 +115,14 @@ impl Seen {
         self.on(change, 3, |world| &mut world.environments);
     }
 
-    /// Takes over a claim that the API server returned.
+    /// Stores a claim that the API server returned.
     pub(super) fn put_claim(&self, claim: Claim) {
         let name = claim.name().to_owned();
         self.change(|world| put(&mut world.claims, claim));
         self.wake(Some(&name));
     }
 
-    /// Takes over a target that the API server returned.
+    /// Stores a target that the API server returned.
     pub(super) fn put_target(&self, target: Target) {
         let claim = target.spec.claim_ref.as_ref().map(|claim| claim.name.to_string());
         self.change(|world| put(&mut world.targets, target));
@@ -130,12 +131,12 @@ impl Seen {
         }
     }
 
-    /// Takes over an environment that the API server returned.
+    /// Stores an environment that the API server returned.
     pub(super) fn put_environment(&self, environment: Environment) {
         self.change(|world| put(&mut world.environments, environment));
     }
 
-    /// The API server has answered that the claim of a spawn does not exist any more.
+    /// Removes the claim of a spawn that does not exist any more, as the API server has answered.
     pub(super) fn remove_claim_of(&self, name: &str, spawn: &str) {
         self.change(|world| {
             if world.claims.get(name).is_some_and(|claim| belongs_to(&claim.metadata, spawn)) {
@@ -157,7 +158,7 @@ impl Seen {
             match change {
                 CustomChange::All(all) => {
                     is_list = true;
-                    // Answers to requests that were made while the list was read may be newer than it.
+                    // Answers to requests that were made while the list was read may be newer than the list.
                     let mut before = std::mem::take(known);
                     for object in all {
                         if let Some(newer) = before.remove(object.name()) {

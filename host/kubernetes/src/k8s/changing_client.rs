@@ -13,13 +13,14 @@ pub struct ChangingClient {
     current: Arc<RwLock<Option<Client>>>,
 }
 
-/// There is no connection yet.
+/// The error of a request that is sent before there is a connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the credentials of the cluster could not be read yet")]
 struct NotConnected;
 
 impl ChangingClient {
-    /// The client. Until there is a connection, its requests fail as if the cluster did not answer.
+    /// Returns a client that uses the current connection. Until there is one, its requests fail as if the cluster did
+    /// not answer.
     pub fn client(&self) -> Client {
         let current = Arc::clone(&self.current);
         let service = service_fn(move |request: Request<Body>| {
@@ -34,7 +35,7 @@ impl ChangingClient {
         Client::new(service, "default")
     }
 
-    /// Uses another connection from now on. Requests under way end on the old one.
+    /// Replaces the connection. Requests that are under way finish on the old one.
     pub fn replace(&self, client: Client) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
     }

@@ -19,12 +19,12 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// A `Claims` for `client`. One request may take `request_timeout`; it is retried for a minute.
+    /// Creates a `Claims` for `client`. One request may take `request_timeout`; it is retried for a minute.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
         Self { client, retry_policy: RetryPolicy::for_a_minute(request_timeout) }
     }
 
-    /// The metadata of a claim; `None` if there is none of this name.
+    /// Reads the metadata of a claim. Returns `None` if there is no claim of this name.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, KubernetesError> {
         let (claims, action) = (self.of(namespace), format!("read PersistentVolumeClaim {namespace}/{name}"));
         let found = retrying(&self.retry_policy, &action, || claims.get_opt(name)).await?;

@@ -23,18 +23,18 @@ pub struct Connection {
     pub requests: Client,
     /// The client for watches.
     pub watches: Client,
-    /// Whether the API answers, by the requests of both clients.
+    /// The health of the API, judged by the requests of both clients.
     pub health: Health,
     /// The URL of the API server. The one-machine cluster has none, and no accounts either.
     pub api_url: ApiUrl,
 }
 
-/// The URL of an API server, as far as it is known. Clones share it.
+/// The URL of an API server, if it is known. Clones share it.
 #[derive(Clone, Default)]
 pub struct ApiUrl(Arc<RwLock<Option<String>>>);
 
 impl ApiUrl {
-    /// The URL.
+    /// Returns the URL, or `None` if it is not known.
     pub fn get(&self) -> Option<String> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -45,7 +45,7 @@ impl ApiUrl {
     }
 }
 
-/// Why there is no connection to a cluster.
+/// An error that prevents a connection to a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The service does not run in a cluster, and there is no usable kubeconfig.
@@ -58,7 +58,7 @@ pub enum ConnectError {
     Kubeconfig {
         /// The kubeconfig file.
         path: String,
-        /// What is wrong with it.
+        /// The underlying error.
         #[source]
         source: kube::config::KubeconfigError,
     },
@@ -68,7 +68,7 @@ pub enum ConnectError {
 }
 
 impl Connection {
-    /// A connection to a cluster in this process, with one client for both.
+    /// Creates a connection to a cluster in this process. Requests and watches share one client.
     pub fn in_process(client: Client) -> Self {
         Self {
             requests: client.clone(),
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// A connection whose clients can be replaced. Its URL is not known.
+    /// Creates a connection whose clients can be replaced. Its URL is not set.
     pub fn changing(requests: &ChangingClient, watches: &ChangingClient) -> Self {
         Self {
             requests: requests.client(),
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// The same connection, whose requests are counted in the metrics.
+    /// Returns the same connection with clients that count their requests in the metrics.
     #[must_use]
     pub fn counted(self, metrics: &Metrics) -> Self {
         Self {
@@ -100,9 +100,9 @@ impl Connection {
 
     /// Connects to the cluster of a kubeconfig, of the environment, or of the pod that the service runs in.
     ///
-    /// `silence` is the time after which a connection without data counts as dead; it must be longer than the watches,
-    /// which the server is asked to end earlier. `per_second` limits the rate of requests, not of watches. One request
-    /// may take `request_timeout`; time that it waits for the rate limiter does not count.
+    /// `silence` is the time after which a connection without data counts as dead. It must be longer than the timeout
+    /// of watches, after which the server ends them. `per_second` limits the rate of requests, but not of watches. One
+    /// request may take `request_timeout`; the time that it waits for the rate limiter does not count.
     pub async fn open(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
@@ -118,7 +118,7 @@ impl Connection {
         Self::with(config, silence, per_second, request_timeout, metrics)
     }
 
-    /// Connects to the cluster of this configuration; see [`Self::open`].
+    /// Connects to the cluster that `config` describes; see [`Self::open`].
     pub fn with(
         mut config: kube::Config,
         silence: Duration,

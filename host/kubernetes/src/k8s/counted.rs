@@ -11,7 +11,7 @@ use tracing::Instrument;
 use super::health::Health;
 use wasmspawner_telemetry::{Metrics, trace};
 
-/// The same client. Each request is counted by verb and status, and its result updates `health`.
+/// Wraps the client: each request is counted by verb and status, and its result updates `health`.
 pub(super) fn counted(client: Client, metrics: Metrics, health: Health) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {

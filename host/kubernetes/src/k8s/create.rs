@@ -26,35 +26,36 @@ use super::{KubernetesError, StatusReason};
 /// The pause between two reads of an object that must be deleted before a new one can be created.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The field manager of what this service writes.
+/// The field manager of everything that this service writes.
 const FIELD_MANAGER: &str = "wasmspawner";
 
-/// Creates the objects of labs and never changes one that exists, so that a retry finds the objects of the attempt
-/// before it.
+/// Creates the objects of labs. Existing objects are never changed, so a retry finds the objects of the previous
+/// attempt.
 #[derive(Clone)]
 pub struct Creator {
     client: Client,
     request_timeout: Duration,
-    /// The namespaces that stay; `None` where none are made.
+    /// The retained namespaces; `None` if the service makes none.
     retained: Option<RetainedNamespaces>,
 }
 
 impl Creator {
-    /// A `Creator` for `client`. Each request may take `request_timeout`.
+    /// Creates a `Creator` for `client`. Each request may take `request_timeout`.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
         Self { client, request_timeout, retained: None }
     }
 
-    /// The same for labs in namespaces that stay.
+    /// Returns the same creator for labs in retained namespaces.
     #[must_use]
     pub fn in_retained(mut self, namespaces: RetainedNamespaces) -> Self {
         self.retained = Some(namespaces);
         self
     }
 
-    /// Creates a lab within the time `within`: the namespace first, then the quota, then everything else in parallel, then the pod,
-    /// which the quota has to count. If an object exists already and does not belong to the spawn whose record has `spawn_uid`, it
-    /// is left alone and the creation fails. It also fails if a volume claim belongs to another user.
+    /// Creates a lab within the time `within`: first the namespace, then the quota, then everything else in parallel,
+    /// and last the pod, because the quota has to count it. An object that exists already and does not belong to the
+    /// spawn whose record has `spawn_uid` is left alone, and the creation fails. The creation also fails if a volume
+    /// claim belongs to another user.
     pub async fn create_lab(
         &self,
         objects: &LabObjects,
@@ -85,7 +86,7 @@ impl Creator {
         self.create_most(objects, spawn_uid, &retry_policy).await.map(drop)
     }
 
-    /// Creates all objects but the pod, and returns the namespace, if it is among them.
+    /// Creates all objects except the pod. Returns the namespace if it is among them.
     async fn create_most(
         &self,
         objects: &LabObjects,
@@ -99,11 +100,11 @@ impl Creator {
             None => None,
         };
         let inside = self.inside(namespace.as_ref());
-        // The quota comes first, so that the API server most often knows it when the pod comes.
+        // The quota comes first, so that the API server usually knows it by the time the pod is created.
         let (quota, rest): (Vec<_>, Vec<_>) =
             objects.rest().partition(|object| matches!(object, LabObject::ResourceQuota(_)));
         for objects in [quota, rest] {
-            // Waits for all of them, also when one fails, so that no request is still under way when the lab is deleted
+            // Waits for all of them even if one fails, so that no request is still under way when the lab is deleted
             // again.
             let created = join_all(
                 objects
@@ -127,14 +128,14 @@ impl Creator {
         parse(self.create_object(&LabObject::from(pod), spawn_uid, &retry_policy, None).await?)
     }
 
-    /// The namespace with its uid; `None` if it is not known.
+    /// Returns the namespace with its uid, or `None` if it is not known.
     fn inside(&self, namespace: Option<&Namespace>) -> Option<Inside> {
         let metadata = &namespace?.metadata;
         let (name, uid) = (metadata.name.clone()?, metadata.uid.clone()?);
         Some(Inside { namespaces: Api::all(self.client.clone()), name, uid })
     }
 
-    /// Reads which namespaces are the service's.
+    /// Reads the records of the namespaces that are the service's.
     pub async fn load(&self) -> Result<(), KubernetesError> {
         match &self.retained {
             Some(retained) => retained.load(&Api::all(self.client.clone()), self.request_timeout).await,
@@ -142,7 +143,7 @@ impl Creator {
         }
     }
 
-    /// Checks the claims that exist already. In a namespace that is made for the lab there are none.
+    /// Checks the owners of claims that exist already. A namespace that is made for the lab has none.
     async fn check_claims_of_the_site(
         &self,
         objects: &LabObjects,
@@ -156,7 +157,7 @@ impl Creator {
         let checks = objects.claims_of_the_site().map(async |name| {
             let action = format!("read PersistentVolumeClaim {name}");
             let found = retrying(retry_policy, &action, || claims.get_metadata_opt(name)).await?;
-            // Without the claim the pod waits for it.
+            // A missing claim is no error: the pod waits for it.
             found.map_or(Ok(()), |claim| refuse_claim_of_another(&claim.metadata, &objects.pod.metadata))
         });
         try_join_all(checks).await.map(drop)
@@ -203,7 +204,7 @@ impl Creator {
 /// The objects of a new lab, as the API server returned them.
 #[derive(Debug)]
 pub struct CreatedLab {
-    /// The namespace. `None` if it was not the service's to create.
+    /// The namespace. `None` if the service was not to create one.
     pub namespace: Option<Namespace>,
     /// The pod.
     pub pod: Pod,
@@ -214,14 +215,14 @@ struct Creation<'a> {
     api: Api<DynamicObject>,
     object: DynamicObject,
     kind: ObjectKind,
-    /// What is requested, for errors and the log.
+    /// The description of the request in errors and the log.
     action: String,
     retry_policy: &'a RetryPolicy,
-    /// The namespace of the object, where its uid is known.
+    /// The namespace of the object, if its uid is known.
     inside: Option<&'a Inside>,
 }
 
-/// A namespace into which objects are put.
+/// A namespace in which objects are created.
 struct Inside {
     namespaces: Api<Namespace>,
     name: String,
@@ -229,8 +230,8 @@ struct Inside {
 }
 
 impl Creation<'_> {
-    /// Creates an object that must belong to the spawn. If it exists already, either it belongs to the spawn, because
-    /// the answer to an earlier attempt was lost, or it does not, which is an error.
+    /// Creates an object that must belong to the spawn. An existing object of the spawn is returned, because the answer
+    /// to an earlier attempt was lost. An existing object of anybody else is an error.
     async fn create_own(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
         self.create_or(|found| {
             if !belongs_to(&found.metadata, spawn_uid) {
@@ -242,7 +243,7 @@ impl Creation<'_> {
         .await
     }
 
-    /// Creates a namespace that stays. One that exists is used if the service has made it, or the operator names it.
+    /// Creates a retained namespace. An existing one is used if the service has made it or the operator names it.
     async fn create_to_stay(
         &self,
         retained: Option<&RetainedNamespaces>,
@@ -250,7 +251,7 @@ impl Creation<'_> {
         let Some(retained) = retained else { return Err(self.taken()) };
         if retained.is_named_by_operator(self.name()) {
             let namespace = self.find_or_create().await?;
-            // Labs stay there when the configuration names another one.
+            // Labs stay in this namespace when the configuration names another one.
             retained.remember(self.name(), &namespace).await?;
             return Ok(namespace);
         }
@@ -259,7 +260,7 @@ impl Creation<'_> {
             if !turn.has_made(found) {
                 return Err(KubernetesError::ForeignNamespace { name: self.name().to_owned() });
             }
-            // Objects for a namespace that is being deleted could end in another one of the same name.
+            // Objects for a namespace that is being deleted could end up in another one of the same name.
             Ok(found.metadata.deletion_timestamp.is_none())
         };
         if matches!(turn.made, Made::Done(_)) {
@@ -274,7 +275,7 @@ impl Creation<'_> {
         Ok(namespace)
     }
 
-    /// The object, whoever has made it.
+    /// Returns the existing object, no matter who made it, or creates it.
     async fn find_or_create(&self) -> Result<DynamicObject, KubernetesError> {
         loop {
             if let Some(found) = self.read().await? {
@@ -286,7 +287,7 @@ impl Creation<'_> {
         }
     }
 
-    /// The object, if it may be kept; `None` once it is gone.
+    /// Returns the existing object if `may_keep` accepts it. Otherwise waits until it is gone and returns `None`.
     async fn kept_or_gone(
         &self,
         may_keep: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
@@ -304,8 +305,8 @@ impl Creation<'_> {
         Ok(None)
     }
 
-    /// Like `create_own`, for kinds that the service may not read, such as Secrets. Whether an existing object belongs
-    /// to the spawn is checked with a JSON patch that tests its label and changes nothing.
+    /// Like `create_own`, for kinds that the service may not read, such as Secrets. A JSON patch that tests the label
+    /// and changes nothing checks whether an existing object belongs to the spawn.
     async fn create_own_unread(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
         if let Some(created) = self.create().await? {
             return Ok(created);
@@ -327,8 +328,8 @@ impl Creation<'_> {
         self.create_or(|found| Ok(found.metadata.deletion_timestamp.is_none())).await
     }
 
-    /// Creates an object. If one exists already, it is returned if `may_keep` accepts it. Otherwise it is being deleted,
-    /// and the new one is created when it is gone.
+    /// Creates an object, or returns the existing one if `may_keep` accepts it. An existing object that is not accepted
+    /// is being deleted, and the new one is created once it is gone.
     async fn create_or(
         &self,
         may_keep: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
@@ -343,7 +344,7 @@ impl Creation<'_> {
         }
     }
 
-    /// Creates an object. Returns `None` if an object of this name exists already, and does not change that one.
+    /// Creates an object. If an object of this name exists already, leaves it unchanged and returns `None`.
     async fn create(&self) -> Result<Option<DynamicObject>, KubernetesError> {
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let again = AtomicBool::new(false);
@@ -362,7 +363,7 @@ impl Creation<'_> {
         }
     }
 
-    /// Refuses another namespace of the same name, which somebody may have made since the first attempt.
+    /// Fails if somebody has replaced the namespace by another one of the same name since the first attempt.
     async fn check_namespace(&self) -> kube::Result<()> {
         let Some(Inside { namespaces, name, uid }) = self.inside else { return Ok(()) };
         let found = namespaces.get_metadata(name).await?;
@@ -378,7 +379,7 @@ impl Creation<'_> {
         retrying(self.retry_policy, &self.action, read).await
     }
 
-    /// The creation of another object in place of this one.
+    /// Returns the creation of `object` in place of this one.
     fn with(&self, object: DynamicObject) -> Self {
         Self { api: self.api.clone(), kind: self.kind, action: self.action.clone(), object, ..*self }
     }
@@ -398,7 +399,7 @@ pub fn belongs_to(metadata: &ObjectMeta, spawn_uid: &str) -> bool {
     !spawn_uid.is_empty() && label.is_some_and(|label| label == spawn_uid)
 }
 
-/// Refuses a claim that belongs to another user than `lab`, the metadata of one of the lab's objects.
+/// Fails if the claim belongs to a different user than the lab. `lab` is the metadata of one of the lab's objects.
 fn refuse_claim_of_another(claim: &ObjectMeta, lab: &ObjectMeta) -> Result<(), KubernetesError> {
     match other_owner(claim, lab) {
         None => Ok(()),

@@ -18,25 +18,25 @@ use super::retry::{RetryPolicy, retrying};
 use super::{Connection, KubernetesError, StatusReason};
 use crate::short_watch::{Readable, changes, short_watch};
 
-/// How long a request is tried. What fails is done again later.
+/// The time limit of a request with its retries. A failed operation is repeated later.
 const TRY_FOR: Duration = Duration::from_secs(10);
 
 /// The custom resources of one kind, in one namespace or in none.
 pub struct CustomResources<Spec, Status> {
     api: Api<DynamicObject>,
-    /// For watches.
+    /// The same resources, through the client for watches.
     watched: Api<Readable<DynamicObject>>,
     retry_policy: RetryPolicy,
     kind: PhantomData<fn() -> Object<Spec, Status>>,
 }
 
-/// What has become of the resources of a kind.
+/// A change of the resources of a kind.
 pub enum CustomChange<K> {
-    /// These are all.
+    /// The complete list of resources.
     All(Vec<K>),
-    /// One is new, or has changed.
+    /// A new or changed resource.
     Changed(Box<K>),
-    /// The one of this name and uid is gone.
+    /// The name and uid of a resource that is gone.
     Gone(String, String),
 }
 
@@ -57,7 +57,7 @@ where
     Spec: PartialEq + Clone,
     Status: PartialEq + Clone,
 {
-    /// The resources in `namespace`; that does not matter for kinds whose objects are in none.
+    /// Creates a client for the resources in `namespace`. Kinds that are not namespaced ignore it.
     pub fn new(connection: &Connection, namespace: &str, request_timeout: Duration) -> Self {
         let kind = GroupVersionKind::gvk(GROUP, VERSION, Object::<Spec, Status>::KIND);
         let resource = ApiResource::from_gvk_with_plural(&kind, Object::<Spec, Status>::PLURAL);
@@ -70,20 +70,20 @@ where
         }
     }
 
-    /// False if the cluster does not know the kind. When the cluster cannot be reached, this is true; later requests report
-    /// it.
+    /// Returns false if the cluster does not know the kind. Returns true if the cluster cannot be reached, because
+    /// later requests report that.
     pub async fn is_installed(&self) -> bool {
         let listed = self.api.list(&kube::api::ListParams::default().limit(1)).await;
         !matches!(listed, Err(kube::Error::Api(status)) if status.code == 404)
     }
 
-    /// The resource of this name.
+    /// Reads the resource of this name.
     pub async fn get(&self, name: &str) -> Result<Option<Object<Spec, Status>>, KubernetesError> {
         let action = Self::action("read", name);
         retrying(&self.retry_policy, &action, || self.api.get_opt(name)).await?.map(read).transpose()
     }
 
-    /// Creates a resource; `None` if there is one of its name.
+    /// Creates a resource. Returns `None` if there is already one of this name.
     pub async fn create(
         &self,
         object: &Object<Spec, Status>,
@@ -96,8 +96,8 @@ where
         }
     }
 
-    /// Replaces a resource that was `before`, and its status, as far as they differ. `None` if somebody else has changed it
-    /// since, or if it is gone.
+    /// Replaces the resource `before` and its status by those of `next`, each only if it differs. Returns `None` if
+    /// somebody else has changed the resource since, or if it is gone.
     pub async fn replace(
         &self,
         before: &Object<Spec, Status>,
@@ -125,7 +125,7 @@ where
         Ok(Some(current))
     }
 
-    /// Deletes a resource by its uid. It is no error if it is gone already.
+    /// Deletes a resource by its uid. Succeeds if the resource is gone already.
     pub async fn delete(&self, name: &str, uid: &str) -> Result<(), KubernetesError> {
         let action = Self::action("delete", name);
         let preconditions = Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None });
@@ -133,7 +133,7 @@ where
         changed(retrying(&self.retry_policy, &action, || self.api.delete(name, &params)).await).map(drop)
     }
 
-    /// Follows the resources; never ends. One that cannot be read is logged and left out.
+    /// Follows the resources. The stream never ends. Resources that cannot be read are logged and left out.
     pub fn follow(&self) -> impl Stream<Item = CustomChange<Object<Spec, Status>>> + use<Spec, Status> {
         let mut listed = Vec::new();
         let events = changes(self.watched.clone(), short_watch());
@@ -169,7 +169,7 @@ where
     }
 }
 
-/// The objects of a kind in a namespace, or without one those of a kind that has none.
+/// Returns the objects of a kind in `namespace`, or those of a kind that is not namespaced.
 fn api<K>(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Api<K>
 where
     K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
@@ -180,7 +180,7 @@ where
     }
 }
 
-/// `None` if the object is gone, or not what it was.
+/// Returns `None` if the object is gone or has changed.
 fn changed<T>(answer: Result<T, KubernetesError>) -> Result<Option<T>, KubernetesError> {
     match answer {
         Err(KubernetesError::Refused { reason: StatusReason::NotFound | StatusReason::Conflict, .. }) => {

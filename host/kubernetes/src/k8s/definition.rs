@@ -11,10 +11,10 @@ use wasmspawner_core::definitions::definitions;
 use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
 
-/// How long an attempt may take.
+/// The time limit for installing one definition.
 const TRY_FOR: Duration = Duration::from_secs(10);
 
-/// Installs all kinds of the service's own, or updates them. Only the one-machine cluster needs this.
+/// Installs or updates the definitions of the service's own kinds. Only the one-machine cluster needs this.
 pub async fn install_definitions(client: Client) -> Result<(), KubernetesError> {
     for definition in definitions() {
         install(&client, &definition).await?;

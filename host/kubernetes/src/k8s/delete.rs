@@ -26,7 +26,7 @@ pub enum DeletionAnswer {
     Gone,
 }
 
-/// Identifies a lab's own object among those that have had its name.
+/// The identity of a lab's own object, which distinguishes it from others that have had the same name.
 #[derive(Debug, Clone)]
 pub struct OwnedObject {
     /// The uid of the record that the object must belong to.
@@ -35,7 +35,7 @@ pub struct OwnedObject {
     pub uid: Option<String>,
 }
 
-/// Deletes objects of labs and nothing else: an object is deleted by its uid, after it was seen that it belongs to the
+/// Deletes the objects of labs and nothing else. An object is deleted by its uid, once it is known to belong to the
 /// lab.
 #[derive(Clone)]
 pub struct Deleter {
@@ -45,7 +45,8 @@ pub struct Deleter {
 }
 
 impl Deleter {
-    /// A `Deleter` for `client`, where labs have such `namespaces`. Each request may take `request_timeout`.
+    /// Creates a `Deleter` for `client`. `namespaces` says whether the namespace of a lab is deleted. Each request may
+    /// take `request_timeout`.
     pub fn new(client: Client, namespaces: NamespaceReclaim, request_timeout: Duration) -> Self {
         Self { client, namespaces, request_timeout }
     }
@@ -97,9 +98,9 @@ impl Deleter {
         Ok((pod.map(Readable::required).transpose()?, namespace.map(Readable::required).transpose()?))
     }
 
-    /// Deletes a lab's objects in a namespace that stays: of each kind, the objects that `selector` selects, and those of `more` kinds. Volume
-    /// claims and the pod are not deleted here, nor are limits of a namespace that is `shared` by labs, which are its
-    /// operator's.
+    /// Deletes the objects of a lab that `selector` selects in a retained namespace, including those of the kinds in
+    /// `more`. Volume claims and the pod are not deleted here. The limits of a namespace that labs share (`shared`)
+    /// stay as well, because they belong to its operator.
     pub async fn delete_lab_objects(
         &self,
         namespace: &str,
@@ -108,7 +109,7 @@ impl Deleter {
         more: &[ObjectKind],
         within: Duration,
     ) -> Result<DeletionAnswer, KubernetesError> {
-        // Who makes Secrets goes before the Secrets, or it would make them again.
+        // Objects that make Secrets are deleted before the Secrets. Otherwise they would make them again.
         let (makers, more): (Vec<&ObjectKind>, Vec<_>) = more.iter().partition(|kind| **kind == CERTIFICATES);
         try_join_all(makers.into_iter().map(|kind| self.delete_all(kind, namespace, selector, within)))
             .await?;
@@ -118,7 +119,7 @@ impl Deleter {
         Ok(DeletionAnswer::Gone)
     }
 
-    /// Deletes the objects of a lab in a workload: it brings no other kinds along.
+    /// Deletes the objects of a lab that runs in a workload. Such a lab has no objects of other kinds.
     pub async fn delete_objects_beside_workload(
         &self,
         namespace: &str,
@@ -142,7 +143,7 @@ impl Deleter {
         let (params, selected) = (DeleteParams::background(), ListParams::default().labels(selector));
         let action = format!("delete each {} of the lab in {namespace}", kind.kind);
         match retrying(&retry_policy, &action, || api.delete_collection(&params, &selected)).await {
-            // There are none of a kind that is not installed any more.
+            // A kind that is not installed any more has no objects.
             Err(KubernetesError::Refused { message, .. }) if says_no_such_kind(&message) => Ok(()),
             answer => answer.map(drop),
         }

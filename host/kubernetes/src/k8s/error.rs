@@ -7,16 +7,16 @@ use kube::core::Status;
 use super::status_reason::StatusReason;
 use crate::short_watch::UnreadableObject;
 
-/// Why the API server did not do what was requested, after all retries.
+/// The failure of a request to the API server, after all retries.
 #[derive(Debug, thiserror::Error)]
 pub enum KubernetesError {
-    /// There was no answer, or none in time.
+    /// The API server did not answer, or not in time.
     #[error("the Kubernetes API cannot be reached")]
     Unavailable(#[source] kube::Error),
     /// The API server refused the request.
     #[error("the Kubernetes API refused to {action}: {message}")]
     Refused {
-        /// What was requested, such as `create Pod nb-ada`.
+        /// The requested action, such as `create Pod nb-ada`.
         action: String,
         /// The reason that Kubernetes gives.
         reason: StatusReason,
@@ -26,7 +26,7 @@ pub enum KubernetesError {
     /// The object to create exists already, and its deletion does not finish in time.
     #[error("the cluster could not {action}: the old one is still being deleted")]
     StillBeingDeleted {
-        /// What was requested.
+        /// The requested action.
         action: String,
     },
     /// The object to create exists already and belongs to somebody else.
@@ -88,7 +88,7 @@ impl From<UnreadableObject> for KubernetesError {
 }
 
 impl KubernetesError {
-    /// Classifies an error of the client. `action` says what was requested.
+    /// Classifies an error of the client. `action` describes the request.
     pub(super) fn from_client(action: &str, error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::Refused {
@@ -121,7 +121,8 @@ impl KubernetesError {
     }
 }
 
-/// The longest message of the API server that is kept, in bytes. It repeats what it refuses, however large that is.
+/// The length in bytes to which messages of the API server are shortened. A message repeats the value that it refuses,
+/// however large that is.
 const MAX_MESSAGE: usize = 2000;
 
 fn shortened(message: &str) -> String {
@@ -129,8 +130,8 @@ fn shortened(message: &str) -> String {
     if end == message.len() { message.to_owned() } else { format!("{} ...", &message[..end]) }
 }
 
-/// True if a message of the API server, or of the Go library below it, says that there is no such kind. Both differ from that
-/// about an object or a namespace which does not exist.
+/// True if a message of the API server, or of the Go library below it, says that there is no such kind. The messages
+/// about a missing object or namespace differ.
 pub(super) fn says_no_such_kind(message: &str) -> bool {
     message.starts_with("404 page not found") || message.contains("could not find the requested resource")
 }
@@ -180,7 +181,7 @@ mod tests {
         kube::Error::Api(Box::new(Status::failure(message, reason).with_code(code)))
     }
 
-    /// The answers of real API servers, and what the service makes of them.
+    /// The answers of real API servers, and their classification by the service.
     #[test]
     fn each_error_of_the_api_server_has_its_reason_and_is_transient_or_not() {
         let quota = "exceeded quota: labs, requested: pods=1, used: pods=5, limited: pods=5";

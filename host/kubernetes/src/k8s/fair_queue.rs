@@ -10,7 +10,8 @@ tokio::task_local! {
     static USER: Username;
 }
 
-/// Runs `work`, whose requests are made for a lab of this user. Requests of tasks that `work` spawns are not included.
+/// Runs `work` so that its requests count as made for a lab of this user. Requests of tasks that `work` spawns are not
+/// included.
 pub async fn on_behalf_of<W: Future>(user: Username, work: W) -> W::Output {
     USER.scope(user, work).await
 }
@@ -28,7 +29,7 @@ impl FairQueue {
         self.turns.is_empty()
     }
 
-    /// Adds a request at the end of the queue of the user for whom this task works. `go` is completed when it may
+    /// Appends a request to the queue of the user for whom this task works. `go` is completed when the request may
     /// proceed.
     pub(super) fn push(&mut self, go: oneshot::Sender<()>) {
         self.push_for(USER.try_with(Username::clone).ok(), go);
@@ -42,7 +43,7 @@ impl FairQueue {
         waiting.push_back(go);
     }
 
-    /// Lets the next request proceed; false when none is waiting any more.
+    /// Lets the next request proceed. Returns false if none is waiting any more.
     pub(super) fn release_next(&mut self) -> bool {
         while let Some(user) = self.turns.pop_front() {
             let Some(waiting) = self.waiting.get_mut(&user) else { continue };

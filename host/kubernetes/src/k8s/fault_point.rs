@@ -1,8 +1,8 @@
 //! Named points at which a test can make the service abort, or a task of it panic. They are not in release builds.
 
-/// The variable holds the action, `abort` or `panic`, and the beginning of a point's name: `abort before delete Pod`,
-/// `abort after create Namespace`, `panic observe ada`. The action happens once per process, at the first point whose
-/// name begins so.
+/// The environment variable with the action, `abort` or `panic`, and the beginning of a point's name: `abort before
+/// delete Pod`, `abort after create Namespace`, `panic observe ada`. The action happens once per process, at the first
+/// point whose name begins with this text.
 #[cfg(debug_assertions)]
 const VARIABLE: &str = "WASMSPAWNER_FAULT";
 
@@ -10,7 +10,7 @@ const VARIABLE: &str = "WASMSPAWNER_FAULT";
 ///
 /// # Panics
 ///
-/// If the test asks for it.
+/// Panics if the test asks for it.
 #[cfg(debug_assertions)]
 pub fn reached(name: impl FnOnce() -> String) {
     use std::sync::OnceLock;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long all requests must fail before the API counts as away. A restart of the API server or one lost request takes
-/// less time.
+/// The time for which all requests must fail before the API counts as away. A restart of the API server or one lost
+/// request takes less time.
 const AWAY_AFTER: Duration = Duration::from_secs(3);
 
-/// Whether the Kubernetes API answers, according to the results of the service's own requests. Clones share the state.
+/// The availability of the Kubernetes API, judged by the results of the service's own requests. Clones share the state.
 #[derive(Clone)]
 pub struct Health {
     failing_since: Arc<Mutex<Option<Instant>>>,
@@ -34,7 +34,7 @@ impl Health {
         self.away.subscribe()
     }
 
-    /// Notes the result of a request: false if it failed as requests do when the API is away.
+    /// Records the result of a request. `answered` is false if the request failed as requests do while the API is away.
     pub(super) fn note(&self, answered: bool) {
         let mut failing_since = self.failing_since.lock().unwrap_or_else(PoisonError::into_inner);
         let away = if answered {

@@ -9,11 +9,11 @@ use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 use crate::short_watch::Readable;
 
-/// How many objects are listed at once. Each may have a megabyte and more.
+/// The number of objects on a page. Each object may have a megabyte and more.
 const PAGE: u32 = 100;
 
-/// All objects of a kind that `selector` selects, without those that cannot be read. A page that fails is requested again.
-/// When the API server cannot continue a list because it has expired, the list begins anew.
+/// Lists all objects of a kind that `selector` selects. Objects that cannot be read are left out. A page that fails is
+/// requested again. If the API server cannot continue a list because it has expired, the list starts over.
 pub async fn list<K>(api: &Api<K>, selector: &str, action: &str) -> Result<Vec<K>, KubernetesError>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
@@ -21,8 +21,8 @@ where
     list_some(api, selector, action, Some).await
 }
 
-/// Like `list`, but keeps only what `keep` returns for each object. When that is much smaller than the object, a list
-/// of ten thousand objects needs little memory.
+/// Like `list`, but keeps only the value that `keep` returns for each object. If this value is much smaller than the
+/// object, a list of ten thousand objects needs little memory.
 pub async fn list_some<K, T>(
     api: &Api<K>,
     selector: &str,
@@ -35,7 +35,7 @@ where
     list_pages(api, selector, PAGE, action, keep).await
 }
 
-/// Like `list_some`, with pages of another size: for objects that may be large.
+/// Like `list_some`, with pages of `size` objects, for objects that may be large.
 pub(super) async fn list_pages<K, T>(
     api: &Api<K>,
     selector: &str,

@@ -1,4 +1,4 @@
-//! Makes and removes what belongs to a target: a namespace, and an account that may work in it.
+//! Makes and removes the objects of a target: a namespace, and an account that may work in it.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::quota_count::QuotaCount;
 use super::retry::{RetryPolicy, retrying};
 use super::{Connection, KubernetesError, StatusReason};
 
-/// How long a request is tried. What fails is done again later.
+/// The time limit of a request with its retries. A failed operation is repeated later.
 const TRY_FOR: Duration = Duration::from_secs(10);
-/// How long Kubernetes may take to fill the Secret of an account. What fails is done again later.
+/// The time that Kubernetes has to fill the Secret of an account. A failed operation is repeated later.
 const TOKEN_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes and removes what belongs to targets in one cluster.
+/// Makes and removes the objects of targets in one cluster.
 #[derive(Clone)]
 pub struct TargetObjects {
     client: Client,
@@ -31,7 +31,7 @@ pub struct TargetObjects {
 }
 
 impl TargetObjects {
-    /// Objects of targets in the cluster of `connection`. Each request may take `request_timeout`.
+    /// Creates a `TargetObjects` for the cluster of `connection`. Each request may take `request_timeout`.
     pub fn new(connection: &Connection, request_timeout: Duration) -> Self {
         Self {
             client: connection.requests.clone(),
@@ -40,9 +40,9 @@ impl TargetObjects {
         }
     }
 
-    /// Makes the namespace of the target with this uid, and everything in it. What exists already stays, if the namespace is
-    /// the target's; otherwise nothing is touched. Returns how the account reaches the namespace, if there is to be one; the
-    /// one-machine cluster has no accounts.
+    /// Makes the namespace of the target with this uid, and everything in it. Existing objects stay if the namespace is
+    /// the target's; otherwise nothing is touched. Returns the credentials with which the account reaches the
+    /// namespace, if there is to be an account. The one-machine cluster has no accounts.
     pub async fn make(
         &self,
         objects: &ProvisionedObjects,
@@ -87,7 +87,8 @@ impl TargetObjects {
         account: &Account,
         api_url: &str,
     ) -> Result<Credentials, KubernetesError> {
-        // A token needs its account, and a binding its role: Kubernetes looks whether the service has these permissions.
+        // A token needs its account, and a binding needs its role: Kubernetes checks whether the service has these
+        // permissions.
         let token = async {
             self.create(namespace, &account.service_account).await?;
             self.create(namespace, &account.token).await
@@ -101,7 +102,7 @@ impl TargetObjects {
         let name = account.token.metadata.name.as_deref().unwrap_or_default();
         let (action, deadline) =
             (format!("read the token of {name} in {namespace}"), Instant::now() + TOKEN_WITHIN);
-        // The service may not read Secrets, but a change that changes nothing returns the object.
+        // The service may not read Secrets, but a patch that changes nothing returns the object.
         let (params, nothing) = (PatchParams::default(), Patch::Merge(json!({})));
         loop {
             let filled =
@@ -174,7 +175,7 @@ impl TargetObjects {
         retrying(&self.retry_policy, &action, deleted).await.map(drop)
     }
 
-    /// Deletes the namespace of the target with this uid; true if it is gone, or another one has its name.
+    /// Deletes the namespace of the target with this uid. Returns true if it is gone or another namespace has its name.
     pub async fn delete_namespace(&self, name: &str, uid: &str) -> Result<bool, KubernetesError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let action = format!("delete Namespace {name}");

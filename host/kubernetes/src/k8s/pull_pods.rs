@@ -15,39 +15,39 @@ use super::retry::{RetryPolicy, retrying};
 use super::{Connection, KubernetesError, StatusReason};
 use crate::short_watch::{Readable, changes, short_watch};
 
-/// How long a request is tried. What fails is done again later.
+/// The time limit of a request with its retries. A failed operation is repeated later.
 const TRY_FOR: Duration = Duration::from_secs(10);
 
-/// The pods with which nodes pull images in advance, in the service's own namespace. Requests about them go after all
-/// others.
+/// The pods with which nodes pull images in advance, in the service's own namespace. Requests for these pods go after
+/// all others.
 #[derive(Clone)]
 pub struct PullPods {
     pods: Api<Pod>,
-    /// For watches.
+    /// The same pods, through the client for watches.
     watched: Api<Readable<Pod>>,
     instance: LabelValue,
     retry_policy: RetryPolicy,
 }
 
-/// What came of the creation of a pod.
+/// The outcome of the creation of a pod.
 pub enum Created {
-    /// The pod is there.
+    /// The pod exists.
     Own(Box<PullPod>),
-    /// There is a pod of its name that is not this installation's.
+    /// A pod of the same name exists that is not this installation's.
     Foreign,
-    /// The cluster has changed it so that it cannot be recognized. It was deleted.
+    /// The cluster has changed the pod so that it cannot be recognized. The pod was deleted.
     Changed,
 }
 
-/// What has become of the pods.
+/// A change of the pods.
 pub enum PullPodChange {
-    /// These are all pods.
+    /// The complete list of pods.
     All(Vec<PullPod>),
-    /// A pod is new, or has changed.
+    /// A new or changed pod.
     Changed(Box<PullPod>),
-    /// A pod of this name is gone.
+    /// The name of a pod that is gone.
     Gone(String),
-    /// The pods cannot be followed, and it is tried again.
+    /// The error of a watch that failed and is tried again.
     Failed(String),
 }
 
@@ -89,15 +89,15 @@ impl PullPods {
         Ok(Created::Changed)
     }
 
-    /// All pods.
+    /// Lists all pods.
     pub async fn list(&self) -> Result<Vec<PullPod>, KubernetesError> {
         let own = |pod: Pod| PullPod::observed(&pod, &self.instance);
         let selector = prepull_selector(&self.instance);
         in_background(list_some(&self.pods, &selector, "list the pods that pull images", own)).await
     }
 
-    /// Deletes a pod at once: its container does nothing, so there is nothing to wait for. It is no error if the pod is
-    /// gone already.
+    /// Deletes a pod at once: its container does nothing, so there is nothing to wait for. Succeeds if the pod is gone
+    /// already.
     pub async fn delete(&self, pod: &PullPod) -> Result<(), KubernetesError> {
         self.delete_by_uid(&pod.name, &pod.uid).await
     }
@@ -119,7 +119,7 @@ impl PullPods {
         }
     }
 
-    /// Follows the pods; never ends.
+    /// Follows the pods. The stream never ends.
     pub fn follow(&self) -> impl Stream<Item = PullPodChange> + use<> {
         let config = short_watch().labels(&prepull_selector(&self.instance));
         let instance = self.instance.clone();

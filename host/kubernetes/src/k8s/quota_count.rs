@@ -1,7 +1,8 @@
 //! Makes sure that the cluster counts a lab's pod for a quota that is made together with the pod.
 //!
-//! The API server does not know a new quota at once, and admits pods meanwhile without counting them. Where the first count of the
-//! quota comes before such a pod, too, nothing counts it for minutes, and its user can have more than the quota allows.
+//! The API server does not know a new quota at once, and meanwhile admits pods without counting them. If the first
+//! count of the quota also comes before such a pod, nothing counts the pod for minutes, and its user can have more than
+//! the quota allows.
 
 use std::time::Duration;
 
@@ -14,12 +15,13 @@ use tokio::time::Instant;
 use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
 
-/// The pauses between two looks; each is twice as long as the one before.
+/// The first pause between two reads of the status. Each pause is twice as long as the one before, up to
+/// `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How long a count may take. A cluster that counts nothing keeps nobody from a lab.
+/// The time limit of a count. A cluster that counts nothing does not keep users from their labs.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Values of `count/pods`, none of which limits anything: a cluster counts anew whenever limits change.
+/// Values of `count/pods` that limit nothing. A change of limits makes the cluster count again.
 const NO_LIMITS: [Option<&str>; 4] = [Some("1000000"), None, Some("1000000"), None];
 
 /// The quota of a lab's namespace.
@@ -41,7 +43,8 @@ impl<'a> QuotaCount<'a> {
         self.status_after(json!({})).await.map(drop)
     }
 
-    /// Makes sure that it counts a pod which has been created since. Where it counts others already, it is taken to count this one.
+    /// Makes sure that the quota counts a pod that has been created since. A quota that counts other pods already is
+    /// assumed to count this one.
     pub(super) async fn includes_pod(&self) -> Result<(), KubernetesError> {
         let mut status = self.status_after(json!({})).await?;
         for limit in NO_LIMITS {
@@ -54,7 +57,7 @@ impl<'a> QuotaCount<'a> {
         Ok(())
     }
 
-    /// What is counted after this change; none if the cluster does not count.
+    /// Applies this change and returns the status after the next count. Returns `None` if the cluster does not count.
     async fn status_after(&self, change: Value) -> Result<Option<ResourceQuotaStatus>, KubernetesError> {
         let action = format!("count for ResourceQuota {}", self.name);
         let params = PatchParams::default();
@@ -62,7 +65,7 @@ impl<'a> QuotaCount<'a> {
             retrying(self.retry_policy, &action, || self.quotas.patch(self.name, &params, change)).await
         };
         let mut quota = patched(&Patch::Merge(change)).await?;
-        // The service may not read quotas, but a change that changes nothing returns the object.
+        // The service may not read quotas, but a patch that changes nothing returns the object.
         let nothing = Patch::Merge(json!({}));
         let deadline = Instant::now() + PATIENCE;
         let mut pause = FIRST_PAUSE;
@@ -86,7 +89,7 @@ fn is_counted(quota: &ResourceQuota) -> bool {
     limits.is_none_or(|limits| counted.is_some_and(|counted| counted.keys().eq(limits.keys())))
 }
 
-/// True if some pod is counted, or none has to be.
+/// True if some pod is counted, or if the quota does not limit pods.
 fn counts_pods(status: &ResourceQuotaStatus) -> bool {
     let is_of_pods = |resource: &str| {
         let amount = resource.strip_prefix("requests.").is_some_and(|amount| amount != "storage");
@@ -124,7 +127,7 @@ mod tests {
             ("{limits.cpu: '4', limits.memory: '0'}", true),
             ("{requests.nvidia.com/gpu: '0'}", false),
             ("{pods: '0', count/pods: '1'}", true),
-            // It limits nothing that a pod has.
+            // This quota limits nothing that a pod has.
             ("{requests.storage: '0'}", true),
         ] {
             let status = quota(&format!("status: {{used: {used}}}")).status.unwrap();

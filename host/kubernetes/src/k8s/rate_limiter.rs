@@ -16,17 +16,17 @@ use super::fair_queue::FairQueue;
 use wasmspawner_telemetry::Metrics;
 
 tokio::task_local! {
-    /// This task does something that can wait.
+    /// Marks a task whose requests can wait.
     static IN_BACKGROUND: ();
 }
 
-/// Runs `work`, whose requests go after all others. Requests of tasks that `work` spawns are not included.
+/// Runs `work` so that its requests go after all others. Requests of tasks that `work` spawns are not included.
 pub async fn in_background<W: Future>(work: W) -> W::Output {
     IN_BACKGROUND.scope((), work).await
 }
 
-/// The same client with a limit of `per_second` requests per second. After a quiet second, as many may be sent at once.
-/// The time that each request waits is counted in `metrics`.
+/// Limits the client to `per_second` requests per second. After a quiet second, as many may be sent at once. The time
+/// that each request waits is recorded in `metrics`.
 pub(super) fn rate_limited(client: Client, per_second: NonZeroU32, metrics: Metrics) -> Client {
     let namespace = client.default_namespace().to_owned();
     let rate_limiter = RateLimiter::new(per_second);
@@ -46,7 +46,7 @@ pub(super) fn rate_limited(client: Client, per_second: NonZeroU32, metrics: Metr
     Client::new(service, namespace)
 }
 
-/// How long the API server asks clients to wait because it is overloaded: `Retry-After` of a 429.
+/// Returns the time that the API server asks clients to wait because it is overloaded: `Retry-After` of a 429.
 fn retry_after<B>(answer: &Response<B>) -> Option<Duration> {
     let too_many = answer.status() == StatusCode::TOO_MANY_REQUESTS;
     let seconds: u64 = answer.headers().get(RETRY_AFTER).filter(|_| too_many)?.to_str().ok()?.parse().ok()?;
@@ -71,7 +71,7 @@ enum Urgency {
     Spawn,
     /// Creation of a lab's first object. It comes after the others, so that labs that were begun are finished first.
     Namespace,
-    /// Lists, which serve the whole service and not one lab, and what is done in advance.
+    /// Lists, which serve the whole service and not one lab, and work that is done in advance.
     Housekeeping,
 }
 
@@ -98,7 +98,7 @@ struct RateLimiter {
 struct Bucket {
     /// The time between two requests at the full rate.
     interval: Duration,
-    /// When the bucket will be full. Until then it lacks one token per `interval`.
+    /// The time at which the bucket will be full. Until then it lacks one token per `interval`.
     full_at: Instant,
     /// No request is sent before this time.
     held_until: Instant,

@@ -23,7 +23,7 @@ const RECORDS_LABEL: &str = "wasmspawner.io/records";
 pub struct ConfigMapRecords {
     config_maps: Api<ConfigMap>,
     name: &'static str,
-    /// What the names of its `ConfigMap`s begin with. It differs between installations in one namespace.
+    /// The prefix of the names of its `ConfigMap`s. It differs between installations in one namespace.
     prefix: String,
     retry_policy: RetryPolicy,
 }
@@ -42,7 +42,7 @@ impl ConfigMapRecords {
         Self { config_maps: Api::namespaced(client, namespace), name, prefix, retry_policy }
     }
 
-    /// All keys and values of the set.
+    /// Reads all keys and values of the set.
     pub async fn all(&self) -> Result<BTreeMap<String, String>, KubernetesError> {
         let selector = format!("{RECORDS_LABEL}={}", self.name);
         let shards = list(&self.config_maps, &selector, &format!("list the records {}", self.name)).await?;
@@ -85,7 +85,7 @@ impl ConfigMapRecords {
         shard.data = Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
         let (params, action) = (PostParams::default(), format!("create ConfigMap {}", self.shard(key)));
         match retrying(&self.retry_policy, &action, || self.config_maps.create(&params, &shard)).await {
-            // Another request has created it first; the key is added to that one.
+            // Another request has created the `ConfigMap` first; the key is added to that one.
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 self.patch(key, &json!(value)).await
             }
@@ -99,7 +99,7 @@ impl ConfigMapRecords {
     }
 }
 
-/// What the names of the `ConfigMap`s of an installation begin with.
+/// Returns the prefix of the names of an installation's `ConfigMap`s.
 fn prefix(name: &str, namespace: &str, instance: &LabelValue) -> String {
     if instance.as_str() == namespace {
         format!("{name}-")
@@ -108,7 +108,8 @@ fn prefix(name: &str, namespace: &str, instance: &LabelValue) -> String {
     }
 }
 
-/// True for the name of a `ConfigMap` with this prefix. Those of another installation have longer names, or others.
+/// True for the name of a `ConfigMap` with this prefix. The names of another installation are longer or have another
+/// prefix.
 fn is_shard(prefix: &str, name: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|number| number.len() == 2)
 }

@@ -1,5 +1,5 @@
-//! The namespaces that stay and are the service's. Anybody who may create namespaces could make one of the right name first,
-//! and would receive all that is put into it: tokens of users and secrets of the site.
+//! The retained namespaces that are the service's. Anybody who may create namespaces could make one of the right name
+//! first, and would receive everything that is put into it: tokens of users and secrets of the site.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::retry::{RetryPolicy, retrying};
 use super::{ConfigMapRecords, KubernetesError};
 use wasmspawner_tasks::per_key::PerKey;
 
-/// The namespaces that the service has made and that stay, by their uids. Clones share them.
+/// The retained namespaces that the service has made, by their uids. Clones share them.
 #[derive(Clone)]
 pub struct RetainedNamespaces(Arc<Inner>);
 
@@ -25,21 +25,21 @@ struct Inner {
     records: ConfigMapRecords,
     /// The content of the records.
     known: OnceCell<Mutex<BTreeMap<String, Made>>>,
-    /// One at a time asks for a namespace.
+    /// Lets one spawn at a time ask for a namespace.
     turns: PerKey<String>,
     named: Vec<NamespacePattern>,
 }
 
-/// How far the making of a namespace has come.
+/// The progress of making a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Made {
     /// The namespace is being made, with this value of the annotation.
     Begun(String),
-    /// The namespace has this uid.
+    /// The namespace was made and has this uid.
     Done(String),
 }
 
-/// The turn of one spawn to have a namespace, until it is dropped.
+/// The turn of one spawn to make or use a namespace. It ends when this value is dropped.
 pub(super) struct Turn<'a> {
     namespaces: &'a Inner,
     name: String,
@@ -48,17 +48,17 @@ pub(super) struct Turn<'a> {
 }
 
 impl RetainedNamespaces {
-    /// The namespaces in `records`, beside those that the operator names.
+    /// Creates the set of the namespaces in `records`, in addition to those that the operator names (`named`).
     pub fn new(records: ConfigMapRecords, named: Vec<NamespacePattern>) -> Self {
         Self(Arc::new(Inner { records, known: OnceCell::new(), turns: PerKey::one(), named }))
     }
 
-    /// True for a namespace that is for labs whoever has made it.
+    /// True if the operator names this namespace for labs. It does not matter who has made it.
     pub(super) fn is_named_by_operator(&self, name: &str) -> bool {
         self.0.named.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Records a namespace that labs are in.
+    /// Records a namespace that contains labs.
     pub(super) async fn remember(
         &self,
         name: &str,
@@ -67,8 +67,8 @@ impl RetainedNamespaces {
         self.0.done(name, namespace).await
     }
 
-    /// Reads the records. A namespace that was being made when the service ended is the service's if it has the mark now;
-    /// later on, others could have read the mark there.
+    /// Reads the records. A namespace that was being made when the service ended counts as the service's if it has the
+    /// mark now. Later the mark would prove nothing, because others could have read it there.
     pub(super) async fn load(
         &self,
         namespaces: &Api<Namespace>,
@@ -94,7 +94,7 @@ impl RetainedNamespaces {
         Ok(())
     }
 
-    /// Waits for the turn to have the namespace.
+    /// Waits for the turn to make or use the namespace.
     pub(super) async fn turn(&self, name: &str) -> Result<Turn<'_>, KubernetesError> {
         let permit = self.0.turns.take(&name.to_owned()).await;
         let known = self.0.known().await?.lock().await.get(name).cloned();
@@ -122,7 +122,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Records that the namespace is being made, before it is: so it is known as the service's if the service ends in between.
+    /// Records that the namespace is about to be made. If the service ends in between, the record identifies the
+    /// namespace as the service's.
     async fn begin(&self, name: &str) -> Result<Made, KubernetesError> {
         let begun = Made::Begun(Uuid::new_v4().to_string());
         self.record(name, &begun).await?;
@@ -151,7 +152,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The namespace to create, which can be told from one that somebody else has made.
+    /// Marks the namespace to create, which distinguishes it from one that somebody else has made.
     pub(super) fn marked(&self, mut namespace: DynamicObject) -> DynamicObject {
         if let Made::Begun(mark) = &self.made {
             let annotations = namespace.metadata.annotations.get_or_insert_default();

@@ -9,7 +9,7 @@ use super::KubernetesError;
 use super::error::is_transient;
 use super::fault_point::reached;
 
-/// How long requests are tried.
+/// The time limits of requests and their retries.
 #[derive(Debug, Clone)]
 pub struct RetryPolicy {
     /// The time limit of one request.
@@ -21,7 +21,7 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Waits; fails if the operation is cancelled meanwhile.
+    /// Waits for `pause`. Fails if the operation is cancelled meanwhile.
     pub(super) async fn pause(&self, pause: Duration) -> Result<(), KubernetesError> {
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
@@ -43,8 +43,8 @@ impl RetryPolicy {
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Calls until it succeeds, the error is final, the time is over, or the operation is cancelled. The call must be
-/// idempotent: an earlier attempt may have succeeded although its answer was lost.
+/// Repeats `call` until it succeeds, its error is final, the time is over, or the operation is cancelled. The call must
+/// be idempotent: an earlier attempt may have succeeded although its answer was lost.
 pub async fn retrying<T, F>(
     retry_policy: &RetryPolicy,
     action: &str,

@@ -26,7 +26,7 @@ impl SiteSecrets {
         Self { secrets: Api::namespaced(client, namespace), retry_policy }
     }
 
-    /// All keys of a Secret. If the Secret does not exist, the error names it.
+    /// Reads all keys of a Secret. If the Secret does not exist, the error names it.
     pub async fn read(&self, name: &str) -> Result<BTreeMap<String, ByteString>, KubernetesError> {
         let action = format!("read Secret {name}");
         let secret = retrying(&self.retry_policy, &action, || self.secrets.get(name)).await?;

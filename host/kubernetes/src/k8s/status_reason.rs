@@ -2,8 +2,8 @@ use std::fmt;
 
 use kube::core::response::reason;
 
-/// Why the API server refused a request: the `reason` of Kubernetes' `Status`. Those that the service acts on have a
-/// name here.
+/// The reason why the API server refused a request: the `reason` of Kubernetes' `Status`. The reasons that the service
+/// acts on have variants of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusReason {
     /// The object does not exist.

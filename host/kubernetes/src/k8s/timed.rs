@@ -7,9 +7,9 @@ use kube::Client;
 use kube::client::Body;
 use tower::service_fn;
 
-/// The same client, whose requests fail if the whole answer, including its body, has not arrived within `limit`. An API
-/// server or a proxy that stalls in the middle of an answer is thus retried like one that does not answer. Not for
-/// watches. This is the innermost layer, so time spent waiting for the rate limiter does not count.
+/// Limits the time of the client's requests. A request fails if the whole answer, including its body, has not arrived
+/// within `limit`. An API server or a proxy that stalls in the middle of an answer is thus retried like one that does
+/// not answer. Not for watches. This is the innermost layer, so time spent waiting for the rate limiter does not count.
 pub(super) fn timed(client: Client, limit: Duration) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {

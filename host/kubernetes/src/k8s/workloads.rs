@@ -20,18 +20,19 @@ use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 use crate::short_watch::Readable;
 
-/// How many revisions are listed at once. Whoever writes workloads may make many of a megabyte each.
+/// The number of revisions on a page of a list. Anybody who writes workloads may make many revisions of a megabyte
+/// each.
 const REVISIONS_AT_ONCE: u32 = 25;
 
-/// Puts labs into workloads, and takes them out again. Every request names the workload by its uid, so that a workload
-/// which has the name of another one stays as it is.
+/// Puts labs into workloads, and takes them out again. Every request names the workload by its uid, so that another
+/// workload of the same name stays as it is.
 #[derive(Clone)]
 pub struct WorkloadRequests {
     client: Client,
     request_timeout: Duration,
 }
 
-/// The lab that is put in or taken out.
+/// A lab that is put into a workload or taken out of it.
 #[derive(Debug, Clone)]
 pub struct LabInWorkload {
     /// The workload.
@@ -49,19 +50,19 @@ impl LabInWorkload {
         LabMark::of(&self.spawn)
     }
 
-    /// The field manager of the lab. It is in the metadata of the workload, for people to see.
+    /// The field manager of the lab. People see it in the metadata of the workload.
     fn manager(&self) -> String {
         format!("wasmspawner-{}", self.spawn)
     }
 }
 
 impl WorkloadRequests {
-    /// Requests with `client`. Each may take `request_timeout`.
+    /// Creates a `WorkloadRequests` for `client`. Each request may take `request_timeout`.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
         Self { client, request_timeout }
     }
 
-    /// Reads a workload; `None` if there is none.
+    /// Reads a workload. Returns `None` if it does not exist.
     pub async fn read(
         &self,
         workload: &Workload,
@@ -83,7 +84,8 @@ impl WorkloadRequests {
         self.apply(lab, patch, &retry_policy).await
     }
 
-    /// Takes a lab out of the workload's pod template, wherever its parts come from; `None` if the workload is gone.
+    /// Takes all parts of a lab out of the workload's pod template, whatever their origin. Returns `None` if the
+    /// workload is gone.
     pub async fn take_out(
         &self,
         lab: &LabInWorkload,
@@ -124,15 +126,16 @@ impl WorkloadRequests {
         }
     }
 
-    /// The pods of the namespace with this label.
+    /// Lists the pods with this label in the namespace of the workload.
     pub async fn pods(&self, workload: &Workload, label: &str) -> Result<Vec<Pod>, KubernetesError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), workload.namespace.as_str());
         list(&pods, label, &format!("list the pods of {workload}")).await
     }
 
-    /// Deletes the revisions of the workload with the lab that no pod has any more: `kubectl rollout undo` would bring back a
-    /// lab whose Secret is gone. True if none is left, and none can come: a controller that is behind may still make one of
-    /// an earlier template, and a request of the service before it was killed may put the lab in late.
+    /// Deletes those revisions of the workload that contain the lab and have no pods any more, because `kubectl rollout
+    /// undo` would bring back a lab whose Secret is gone. Returns true if no revision with the lab is left and none can
+    /// appear. A controller that is behind may still make one of an earlier template, and a request that the service
+    /// sent before it was killed may put the lab in late.
     pub async fn forget_revisions(
         &self,
         lab: &LabInWorkload,
@@ -150,7 +153,8 @@ impl WorkloadRequests {
         let to_delete: Api<Readable<DynamicObject>> =
             Api::namespaced_with(self.client.clone(), lab.workload.namespace.as_str(), &resource);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
-        // The workload is read before its revisions: what its controller made until then is in the list.
+        // The workload is read before its revisions, so that the list contains everything that its controller had made
+        // until then.
         let mark = lab.mark();
         let may_come = match self.read(&lab.workload, within).await? {
             Some(WorkloadObject { state, observed, .. }) => {
@@ -178,7 +182,7 @@ impl WorkloadRequests {
             match retrying(&retry_policy, &action, || to_delete.delete(name, &params)).await {
                 Ok(_) => Ok(true),
                 Err(error) if is_gone(&error) => Ok(true),
-                // It has changed: somebody may use it again.
+                // The revision has changed: somebody may use it again.
                 Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => Ok(false),
                 Err(error) => Err(error),
             }
@@ -193,7 +197,7 @@ impl WorkloadRequests {
         retry_policy: &RetryPolicy,
     ) -> Result<WorkloadObject, KubernetesError> {
         let api = self.api(&lab.workload);
-        // Never by force: what belongs to others stays as they want it.
+        // Never by force: fields that belong to others keep the values that their owners want.
         let (params, patch) = (PatchParams::apply(&lab.manager()), Patch::Apply(patch));
         let action = format!("apply a lab to {}", lab.workload);
         let applied = || api.patch(lab.workload.name.as_str(), &params, &patch);
@@ -226,14 +230,14 @@ pub fn workload_resource(kind: WorkloadKind) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("apps", "v1", kind.kind()), kind.plural())
 }
 
-/// A workload as the API server has sent it.
+/// Parses a workload as the API server has sent it.
 pub fn parse(kind: WorkloadKind, object: &DynamicObject) -> Result<WorkloadObject, KubernetesError> {
     let malformed = |error| KubernetesError::Malformed(Box::new(error));
     let value = serde_json::to_value(object).map_err(malformed)?;
     WorkloadObject::read(kind, &value).map_err(malformed)
 }
 
-/// True if the workload that was meant does not exist any more.
+/// True if the workload of the request does not exist any more.
 fn is_gone(error: &KubernetesError) -> bool {
     match error {
         KubernetesError::Refused { reason: StatusReason::NotFound, .. } => true,

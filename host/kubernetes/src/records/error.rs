@@ -5,10 +5,10 @@ use wasmspawner_core::names::ObjectName;
 use super::StoredSpawn;
 use crate::k8s::KubernetesError;
 
-/// Why a record was not written.
+/// An error while writing a record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The API server did not do what was requested.
+    /// The request to the API server failed.
     #[error(transparent)]
     Kubernetes(#[from] KubernetesError),
     /// A record of this name exists already and belongs to another lab.
@@ -19,7 +19,7 @@ pub enum RecordError {
         /// The user to whom it belongs.
         user: String,
     },
-    /// Somebody else has changed what the record asks for.
+    /// Somebody else has changed the state that the record requests.
     #[error("the record was changed by somebody else")]
     Changed(Box<StoredSpawn>),
     /// The record does not exist any more.

@@ -22,10 +22,10 @@ use wasmspawner_core::spawn_key::SpawnKey;
 
 use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, list_some, retrying};
 
-/// How long an attempt to write a record may take. The user who asks for a lab waits for it.
+/// The time limit for writing a record. The user who requests a lab waits for it.
 pub const TRY_FOR: Duration = Duration::from_secs(10);
 
-/// The field manager of what this service writes.
+/// The field manager of everything that this service writes.
 const FIELD_MANAGER: &str = "wasmspawner";
 
 /// Reads and writes records.
@@ -43,8 +43,8 @@ impl SpawnRecords {
         Self { api, instance, request_timeout }
     }
 
-    /// Fails when the custom resource is not installed. When the cluster cannot be reached, this succeeds; later
-    /// requests report it.
+    /// Fails if the custom resource is not installed. Succeeds if the cluster cannot be reached, because later requests
+    /// report that.
     pub async fn check_installed(&self) -> Result<(), NotInstalled> {
         match self.api.list(&ListParams::default().limit(1)).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Err(NotInstalled),
@@ -52,19 +52,19 @@ impl SpawnRecords {
         }
     }
 
-    /// All records of this installation. A record that cannot be parsed is logged and left out.
+    /// Lists all records of this installation. A record that cannot be parsed is logged and left out.
     pub async fn list(&self) -> Result<Vec<StoredSpawn>, KubernetesError> {
         list_some(&self.api, &self.selector(), "list Spawns", StoredSpawn::read).await
     }
 
-    /// The labs and children that have a record.
+    /// Lists the labs and children that have a record.
     pub async fn keys(&self) -> Result<Vec<SpawnKey>, KubernetesError> {
         let key = |object| StoredSpawn::read(object)?.spec.key();
         list_some(&self.api, &self.selector(), "list Spawns", key).await
     }
 
-    /// Writes the record of an accepted spawn; retries until `until`. If the record exists already with the same
-    /// operation, the answer to an earlier attempt was lost, and this succeeds. `Changed` returns a record of the same
+    /// Writes the record of an accepted spawn, with retries until `until`. Succeeds if the record exists already with
+    /// the same operation, because the answer to an earlier attempt was lost. `Changed` contains a record of the same
     /// lab that an earlier request has left for the same reason.
     pub async fn create(
         &self,
@@ -92,8 +92,8 @@ impl SpawnRecords {
         }
     }
 
-    /// Replaces the content of a record; retries until `until`. Fails with `Changed` if somebody else has changed what
-    /// the record asks for meanwhile.
+    /// Replaces the content of a record, with retries until `until`. Fails with `Changed` if somebody else has changed
+    /// the requested state meanwhile.
     pub async fn save(
         &self,
         stored: &StoredSpawn,
@@ -109,7 +109,7 @@ impl SpawnRecords {
                     if current.uid != stored.uid {
                         return Err(RecordError::Gone);
                     }
-                    // Somebody has asked for a stop that this service did not know of yet.
+                    // Somebody has requested a stop that this service did not know of yet.
                     if current.deleting && !stored.deleting && spec.desired == Desired::Running {
                         return Err(RecordError::Changed(Box::new(current)));
                     }
@@ -187,7 +187,7 @@ impl SpawnRecords {
         }
     }
 
-    /// The record of this name, if it belongs to this installation.
+    /// Reads the record of this name. Returns `None` unless it belongs to this installation.
     pub async fn get(&self, name: &ObjectName) -> Result<Option<StoredSpawn>, RecordError> {
         Ok(self.read(name, soon()).await?.filter(|found| self.is_ours(found)))
     }
@@ -202,7 +202,7 @@ impl SpawnRecords {
         Ok(found.map(StoredSpawn::try_read).transpose()?)
     }
 
-    /// The time left until `until`, as the limit of one request and of all attempts.
+    /// Returns a policy in which the time left until `until` limits one request and all attempts.
     fn retry_policy(&self, until: Instant) -> RetryPolicy {
         let left = until.saturating_duration_since(Instant::now());
         RetryPolicy::of(self.request_timeout.min(left), left)

@@ -21,9 +21,9 @@ pub struct StoredSpawn {
     pub instance: Option<String>,
     /// True while the object is being deleted, which is a request to stop the lab.
     pub deleting: bool,
-    /// What the record asks for.
+    /// The state that the record requests.
     pub spec: SpawnSpec,
-    /// What the service has done about it.
+    /// The progress of the service towards this state.
     pub status: Option<SpawnStatus>,
     metadata: ObjectMeta,
 }
@@ -35,7 +35,7 @@ impl StoredSpawn {
         version.and_then(|version| version.parse().ok()).unwrap_or_default()
     }
 
-    /// Parses an object. One that cannot be parsed is logged, and the result is `None`.
+    /// Parses an object. If it cannot be parsed, logs it and returns `None`.
     pub(super) fn read(object: DynamicObject) -> Option<Self> {
         let name = object.metadata.name.clone().unwrap_or_default();
         match Self::try_read(object) {

@@ -1,4 +1,4 @@
-//! How the service watches the Kubernetes API, and what it reads of objects that anybody may write.
+//! Watches of the Kubernetes API, and the reading of objects that anybody may write.
 
 mod readable;
 mod slim;
@@ -13,19 +13,20 @@ use serde::de::DeserializeOwned;
 pub use readable::{Readable, UnreadableObject};
 pub use slim::event as slim_event;
 
-/// After this many seconds the server ends a watch, and a new one begins. Five seconds later a watch without any data,
-/// not even a bookmark, counts as dead: on some platforms connections fall silent.
+/// The number of seconds after which the server ends a watch and a new one begins. Five seconds later, a watch without
+/// any data, not even a bookmark, counts as dead: on some platforms connections fall silent.
 const RECONNECT_SECONDS: u32 = 70;
-/// How many objects are listed at once. Each may have a megabyte and more, and anybody's events are among them.
+/// The number of objects on a page of a list. Each object may have a megabyte and more, and the events that anybody
+/// writes are among them.
 const PAGE: u32 = 100;
 
-/// A watch of all objects, which is begun anew before it could fall silent.
+/// Returns the configuration of a watch of all objects that restarts before it could fall silent.
 pub fn short_watch() -> watcher::Config {
     watcher::Config::default().timeout(RECONNECT_SECONDS).page_size(PAGE)
 }
 
-/// The changes of objects, without those objects that cannot be read, and without the names of who changed which field. A watch that
-/// fails is begun again.
+/// Streams the changes of objects, without their managed fields. Objects that cannot be read are left out. A watch that
+/// fails is restarted.
 pub fn changes<K>(
     api: Api<Readable<K>>,
     config: watcher::Config,

@@ -1,5 +1,6 @@
-//! Objects as the API server sends them, also those that cannot be read: anybody who may write an object of a kind can make one,
-//! such as with a time in the year 9999, and it must not keep the service from reading the others.
+//! Objects as the API server sends them, including those that cannot be read. Anybody who may write objects of a kind
+//! can make an unreadable one, for example with a time in the year 9999. It must not keep the service from reading the
+//! others.
 
 use std::borrow::Cow;
 
@@ -16,19 +17,19 @@ use wasmspawner_outgoing::json_problem;
 /// An object of which at least the name can be read.
 #[derive(Clone, Debug)]
 pub struct Readable<K> {
-    /// With its name, namespace, uid and labels alone if the rest cannot be read.
+    /// The object. If the rest cannot be read, it has only its name, namespace, uid and labels.
     object: K,
-    /// What is wrong with the rest.
+    /// The reason why the rest cannot be read.
     problem: Option<String>,
 }
 
-/// An object that cannot be read, and why.
+/// The reason why an object cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UnreadableObject(String);
 
 impl<K: Resource> Readable<K> {
-    /// The object, if all of it can be read. Otherwise the log says that it is left out.
+    /// Returns the object if all of it can be read. Otherwise logs that it is left out.
     pub fn whole(self) -> Option<K> {
         let Some(problem) = self.problem else { return Some(self.object) };
         let ObjectMeta { namespace, name, uid, .. } = self.object.meta();
@@ -43,7 +44,7 @@ impl<K: Resource> Readable<K> {
         None
     }
 
-    /// The object; an error if it cannot be read.
+    /// Returns the object, or an error if it cannot be read.
     pub fn required(self) -> Result<K, UnreadableObject> {
         match self.problem {
             None => Ok(self.object),
@@ -51,7 +52,7 @@ impl<K: Resource> Readable<K> {
         }
     }
 
-    /// The change, with an object that can be read. The end of one is told of every object.
+    /// Returns the change if its object can be read. A deletion is returned for every object.
     pub fn change(change: watcher::Event<Self>) -> Option<watcher::Event<K>> {
         Some(match change {
             watcher::Event::Init => watcher::Event::Init,
@@ -65,13 +66,13 @@ impl<K: Resource> Readable<K> {
 
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The API server says the kind of a change before the object, so that the text is there.
+        // The API server sends the type of a change before the object, so the text of the object is available here.
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let error = match serde_json::from_str(text.get()) {
             Ok(object) => return Ok(Self { object, problem: None }),
             Err(error) => error,
         };
-        // Who changed which field is written by clients, and nobody reads it here.
+        // Clients write the managed fields, and this service does not read them.
         let mut value: Value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");

@@ -2,10 +2,11 @@
 
 use k8s_openapi::api::core::v1::Event;
 
-/// The longest message of an event, in bytes. That of Kubernetes' own programs has 1,024.
+/// The length in bytes to which the texts of an event are cut. Kubernetes' own programs write messages of at most 1,024
+/// bytes.
 const LONGEST: usize = 1_024;
 
-/// The event without the fields from which no stage is read. Anybody who may write events writes their texts.
+/// Removes the fields of an event that are not needed for a stage. Anybody who may write events controls their texts.
 pub fn event(event: Event) -> Event {
     let mut metadata = event.metadata;
     metadata.managed_fields = None;

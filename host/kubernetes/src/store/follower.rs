@@ -75,7 +75,7 @@ impl Follower {
         self.signal.events().as_ref().map(|events| events.values().cloned().collect()).unwrap_or_default()
     }
 
-    /// From now on, keeps the events about the pod and these claims. Earlier events are dropped.
+    /// Starts to keep the events about the pod and these claims. Earlier events are dropped.
     pub fn keep_events(&mut self, claims: Vec<Claim>) {
         self.set_claims(claims);
         *self.signal.events() = Some(BTreeMap::new());
@@ -86,13 +86,13 @@ impl Follower {
         self.signal.events().is_some()
     }
 
-    /// Stops keeping events, and drops those that there are.
+    /// Stops keeping events, and drops the kept ones.
     pub fn drop_events(&mut self) {
         self.set_claims(Vec::new());
         *self.signal.events() = None;
     }
 
-    /// Also follows these claims. Events that are kept already stay.
+    /// Sets the claims that are followed as well. Events that are kept already stay.
     pub fn set_claims(&mut self, claims: Vec<Claim>) {
         let mut index = self.store.write();
         for (namespace, name) in &self.claims {

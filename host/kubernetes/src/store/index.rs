@@ -38,7 +38,8 @@ pub struct NamespaceState {
     pub target: Option<String>,
     /// True while it is being deleted.
     pub deleting: bool,
-    /// Why its deletion does not finish, in the words of Kubernetes: what is left, and which finalizers remain.
+    /// The reason why its deletion does not finish, in the words of Kubernetes: the objects that are left, and the
+    /// finalizers that remain.
     pub stuck: Option<String>,
     version: u64,
 }
@@ -58,7 +59,7 @@ impl NamespaceState {
     }
 }
 
-/// Why the deletion does not finish: the namespace controller reports it in conditions.
+/// Returns the reason why the deletion does not finish. The namespace controller reports it in conditions.
 fn stuck(namespace: &Namespace) -> Option<String> {
     namespace.metadata.deletion_timestamp.as_ref()?;
     let conditions = namespace.status.as_ref()?.conditions.as_ref()?;
@@ -167,7 +168,7 @@ impl Index {
         }
     }
 
-    /// Gives the event to the followers of the pod or the claim that it is about. Other events are not kept.
+    /// Passes the event to the followers of the pod or the claim that it is about. Other events are not kept.
     pub(super) fn put_event(&self, event: Event) {
         let about = &event.involved_object;
         let key =
@@ -183,13 +184,14 @@ impl Index {
         }
     }
 
-    /// The known pods with their uids. When a list begins now, those of them that are not in it are gone.
+    /// Returns the known pods with their uids. If a list that begins now does not contain one of them, that pod is
+    /// gone.
     pub(super) fn known_pods(&self) -> Vec<(Key, Option<String>)> {
         self.pods.iter().map(|(key, pod)| (key.clone(), pod.uid.clone())).collect()
     }
 
-    /// Applies a complete list of pods: pods in `before` that are not in it are gone. Pods that were added while the
-    /// list was being read may be newer than the list, and stay.
+    /// Applies a complete list of pods: pods in `before` that are missing from the list are gone. Pods that were added
+    /// while the list was being read may be newer than the list, and stay.
     pub(super) fn replace_pods(&mut self, before: Vec<(Key, Option<String>)>, listed: Vec<ObservedPod>) {
         let present: HashSet<Option<String>> = listed.iter().map(|pod| pod.uid.clone()).collect();
         for pod in listed {

@@ -31,12 +31,13 @@ use index::Index;
 pub struct Store {
     index: Arc<RwLock<Index>>,
     synced: watch::Sender<Synced>,
-    /// Tells that a namespace is new, has changed or is gone, in this store's cluster or in that of a store beside it.
+    /// Notifies receivers when a namespace is new, has changed or is gone, in this store's cluster or in that of a
+    /// store beside it.
     namespaces_changed: watch::Sender<()>,
     last_activity: Arc<RwLock<HashMap<&'static str, Instant>>>,
 }
 
-/// Which of the first lists are complete.
+/// The completeness of the first lists.
 #[derive(Debug, Clone, Copy, Default)]
 struct Synced {
     pods: bool,
@@ -55,13 +56,14 @@ impl Default for Store {
 }
 
 impl Store {
-    /// A store of another cluster. Who follows the namespaces of one of the two follows those of both.
+    /// Creates the store of another cluster. A receiver of the changes of namespaces in one of the two stores receives
+    /// those of both.
     #[must_use]
     pub fn beside(&self) -> Self {
         Self { namespaces_changed: self.namespaces_changed.clone(), ..Self::default() }
     }
 
-    /// Waits until pods and namespaces were listed once, as far as they are watched. Before that, an object that is not
+    /// Waits until pods, and namespaces if they are watched, have been listed once. Before that, an object that is not
     /// in the store may exist.
     pub async fn first_sync(&self) {
         // The sender is a part of this store, so waiting cannot fail.
@@ -74,7 +76,7 @@ impl Store {
         synced.pods && synced.namespaces
     }
 
-    /// A receiver of every change of namespaces, also of those in the stores beside this one.
+    /// A receiver of every change of namespaces, including those in the stores beside this one.
     pub fn follow_namespaces(&self) -> watch::Receiver<()> {
         self.namespaces_changed.subscribe()
     }
@@ -120,16 +122,16 @@ impl Store {
         self.namespaces_changed.send_replace(());
     }
 
-    /// The API server has answered that there is no such pod. `uid` is that of the pod known before the request: a new
-    /// pod of the same name may have appeared since, and stays.
+    /// Removes a pod that does not exist, as the API server has answered. `uid` is that of the pod known before the
+    /// request: a new pod of the same name may have appeared since, and stays.
     pub fn remove_pod(&self, place: &Place, uid: Option<&str>) {
         if uid.is_some() {
             self.write().remove_pod(place.namespace.as_str(), place.pod.as_str(), uid);
         }
     }
 
-    /// The API server has answered that there is no such namespace. `uid` is that of the namespace known before the
-    /// request.
+    /// Removes a namespace that does not exist, as the API server has answered. `uid` is that of the namespace known
+    /// before the request.
     pub fn remove_namespace(&self, name: &str, uid: Option<&str>) {
         if uid.is_some() {
             self.write().remove_namespace(name, uid);
@@ -137,7 +139,7 @@ impl Store {
         }
     }
 
-    /// The time since each watch brought something; bookmarks do not count.
+    /// The time since each watch last delivered something; bookmarks do not count.
     pub fn silence(&self) -> Vec<(&'static str, Duration)> {
         let last_activity = self.last_activity.read().unwrap_or_else(PoisonError::into_inner);
         last_activity.iter().map(|(kind, at)| (*kind, at.elapsed())).collect()

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::Event;
 use tokio::sync::Notify;
 
-/// The most events that are kept of one lab. Kubernetes counts repeats in one event, so a lab rarely has twenty.
+/// The maximum number of events that are kept for one lab. Kubernetes counts repeats in one event, so a lab rarely has
+/// twenty.
 const MOST_EVENTS: usize = 200;
 
 /// Wakes one follower, and keeps the Kubernetes events about its lab while the follower wants them.

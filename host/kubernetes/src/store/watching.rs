@@ -17,8 +17,9 @@ use super::{Reach, Store};
 use crate::short_watch::{Readable, changes, short_watch, slim_event};
 
 impl Store {
-    /// Watches the pods and namespaces that `selector` selects, until `stop`; no namespaces if all labs are in one.
-    /// Failures are logged and retried. Changes that were missed meanwhile come with the next list, deletions included.
+    /// Watches the pods and namespaces that `selector` selects, until `stop`. Namespaces are not watched if all labs
+    /// are in one. Failures are logged and retried. The next list brings the changes that were missed meanwhile,
+    /// including deletions.
     pub async fn run(&self, client: Client, reach: &Reach, selector: &str, stop: &CancellationToken) {
         let config = short_watch().labels(selector);
         let (mut pods, mut namespaces) = (PodList::default(), NamespaceList::default());
@@ -41,8 +42,8 @@ impl Store {
         );
     }
 
-    /// Watches the events about pods and volume claims, until `stop`. It must start after the drivers follow their
-    /// places, because events that nobody follows are not kept.
+    /// Watches the events about pods and volume claims, until `stop`. This must start after the drivers follow their
+    /// places, because events without a follower are not kept.
     pub async fn run_events(&self, client: Client, reach: &Reach, stop: &CancellationToken) {
         let about = |kind: &str| {
             let fields = format!("involvedObject.kind={kind}");

@@ -17,7 +17,7 @@ use wasmspawner_core::workload::{
 
 use crate::k8s::WorkloadRequests;
 
-/// How many of the newest events of a namespace are kept.
+/// The number of events that are kept for a namespace. The newest are kept.
 const MOST_EVENTS: usize = 500;
 
 /// The workloads into which labs may be put. Clones share the data.
@@ -27,7 +27,7 @@ pub struct Workloads {
     pub requests: WorkloadRequests,
     namespaces: Arc<[NamespaceName]>,
     index: Arc<RwLock<Index>>,
-    /// Tells that something has changed.
+    /// Notifies receivers of every change.
     changed: watch::Sender<()>,
     /// The watches that have shown their first list.
     synced: watch::Sender<HashSet<String>>,
@@ -38,19 +38,19 @@ struct Index {
     workloads: HashMap<Workload, WorkloadState>,
     /// The labs in each pod, by its namespace and name.
     pods: HashMap<(String, String), Vec<Arc<LabPod>>>,
-    /// The revisions with labs. One that is deleted stays as long as its pods.
+    /// The revisions with labs. A deleted revision stays as long as its pods.
     revisions: Arc<Revisions>,
     events: HashMap<String, VecDeque<Arc<Event>>>,
 }
 
-/// How long the start of the service waits for the first lists.
+/// The longest time that the start of the service waits for the first lists.
 const LONGEST_SYNC: Duration = Duration::from_secs(10);
 
 /// The number of watches with a first list in each namespace: pods, revisions, and one for each kind of workload.
 const WATCHES: usize = 5;
 
 impl Workloads {
-    /// The workloads in these namespaces. Nothing is known of them yet.
+    /// Creates a `Workloads` for these namespaces, with nothing known of their workloads yet.
     pub fn new(requests: WorkloadRequests, namespaces: impl IntoIterator<Item = NamespaceName>) -> Self {
         Self {
             requests,
@@ -66,8 +66,8 @@ impl Workloads {
         self.namespaces.contains(namespace)
     }
 
-    /// Waits until everything was listed once, but not for long: somebody else may have deleted one of the namespaces, and the
-    /// permissions with it, which must not keep the service from all other labs.
+    /// Waits until everything has been listed once, but not for long. Somebody else may have deleted one of the
+    /// namespaces and the permissions with it, and this must not keep the service from all other labs.
     pub async fn first_sync(&self) {
         let all = self.namespaces.len() * WATCHES;
         let mut synced = self.synced.subscribe();
@@ -79,7 +79,7 @@ impl Workloads {
         }
     }
 
-    /// True once everything in the namespace was listed. Before that, what is not known may exist.
+    /// True once everything in the namespace has been listed. Before that, an object that is not known may exist.
     pub fn is_synced(&self, namespace: &NamespaceName) -> bool {
         let synced = self.synced.borrow();
         let kinds = WorkloadKind::ALL.map(WorkloadKind::kind);
@@ -91,7 +91,7 @@ impl Workloads {
         self.changed.subscribe()
     }
 
-    /// What is known of a workload.
+    /// Returns the known state of a workload.
     pub fn state(&self, workload: &Workload) -> Option<WorkloadState> {
         self.read().workloads.get(workload).cloned()
     }
@@ -120,13 +120,13 @@ impl Workloads {
         events.filter(about).map(|event| Event::clone(event)).collect()
     }
 
-    /// Stores a workload that the API server has answered.
+    /// Stores a workload that the API server has returned.
     pub fn put(&self, workload: &Workload, object: WorkloadObject) {
         self.write().put(workload.clone(), object.state);
         self.changed.send_replace(());
     }
 
-    /// Replaces what is known of the pods with this lab by what the API server has listed.
+    /// Replaces the known pods with this lab by those that the API server has listed.
     pub fn put_pods(&self, namespace: &NamespaceName, mark: &LabMark, listed: &[Pod]) {
         let mut index = self.write();
         let names: HashSet<&str> = listed.iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
@@ -142,7 +142,7 @@ impl Workloads {
         self.changed.send_replace(());
     }
 
-    /// The workload does not exist any more.
+    /// Removes a workload that does not exist any more.
     pub fn remove(&self, workload: &Workload) {
         self.write().workloads.remove(workload);
         self.changed.send_replace(());

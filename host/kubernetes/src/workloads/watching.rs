@@ -105,7 +105,7 @@ impl Workloads {
         .await;
     }
 
-    /// A `Deployment` gives the labels of its pods to its revisions, too.
+    /// Follows the revisions with this label. A `Deployment` gives the labels of its pods to its revisions, too.
     async fn follow_revisions(
         &self,
         client: &Client,
@@ -126,7 +126,7 @@ impl Workloads {
                         here.insert(uid.clone());
                         Arc::make_mut(&mut self.write().revisions).insert(uid, deployment);
                     } else {
-                        // Its controller has let it go, because it is none of its revisions.
+                        // The controller has released the revision, because it is not one of its own.
                         Arc::make_mut(&mut self.write().revisions).remove(&uid);
                     }
                 }

@@ -28,7 +28,7 @@ impl std::str::FromStr for Assignment {
     }
 }
 
-/// The submission of a spawn form, as a browser would send it.
+/// Returns the submission of a spawn form, as a browser would send it.
 pub(super) fn submission(given: &[Assignment]) -> anyhow::Result<Map<String, Json>> {
     let mut submission = Map::new();
     for Assignment { name, value } in given {
@@ -39,7 +39,7 @@ pub(super) fn submission(given: &[Assignment]) -> anyhow::Result<Map<String, Jso
     Ok(submission)
 }
 
-/// The same submission as the API's `Options`.
+/// Returns the same submission as the API's `Options`.
 pub(super) fn options(given: &[Assignment]) -> anyhow::Result<Options> {
     form::options(&submission(given)?).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(|error| format!("--option {error}")).collect();
@@ -47,7 +47,7 @@ pub(super) fn options(given: &[Assignment]) -> anyhow::Result<Options> {
     })
 }
 
-/// Environment variables. When a name is given twice, the last value counts.
+/// Returns environment variables. If a name is given twice, the last value counts.
 pub(super) fn env(given: &[Assignment]) -> anyhow::Result<BTreeMap<EnvName, String>> {
     let parsed = given.iter().map(|Assignment { name, value }| Ok((EnvName::parse(name)?, value.clone())));
     parsed.collect()

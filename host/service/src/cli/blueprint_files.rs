@@ -11,7 +11,7 @@ use wasmspawner_core::names::ObjectName;
 use wasmspawner_files::confined_file::Folder;
 use wasmspawner_files::yaml_problem;
 
-/// The largest file, in bytes.
+/// The maximum size of a file, in bytes.
 const LARGEST: u64 = 256 << 10;
 
 /// Adds the blueprints of the folder to those of the configuration file.
@@ -21,7 +21,7 @@ pub(super) fn add(blueprints: &mut BlueprintsConfig, beside: &Path) -> anyhow::R
     let opened = Folder::open(&folder).with_context(unreadable)?;
     for file in opened.names().with_context(unreadable)? {
         let path = Path::new(&file);
-        // Hidden files are those of editors, and of Kubernetes' mounts.
+        // Editors and Kubernetes' mounts create hidden files.
         if path.extension() != Some(OsStr::new("yaml")) || file.to_string_lossy().starts_with('.') {
             continue;
         }

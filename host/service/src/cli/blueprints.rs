@@ -127,7 +127,7 @@ async fn resolve(service: &Service, args: &ResolveArgs, out: &mut impl Write) ->
     Ok(())
 }
 
-/// The value of a field such as `env.SIZE`; an item of a list is found by its name.
+/// Returns the value of a field such as `env.SIZE`. An item of a list is found by its name.
 fn value(spec: &Value, field: &str) -> String {
     let (part, name) = field.split_once('.').unwrap_or((field, ""));
     let found = match &spec[part] {

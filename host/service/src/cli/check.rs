@@ -92,7 +92,7 @@ fn success_line(policy: &LoadedPolicy) -> String {
     format!("policy {name}: ok ({} {}, {digest}{signed}, {})", plain(title), plain(version), hooks.join(" "))
 }
 
-/// The problems of `policies[index]`, each with its configuration key.
+/// Returns the problems of `policies[index]`, each with its configuration key.
 fn problems(index: usize, error: &LoadError) -> Vec<String> {
     let policy = format!("policies[{index}]");
     let key = match &error.kind {

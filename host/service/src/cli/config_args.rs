@@ -1,4 +1,4 @@
-//! The command line options that choose the configuration, and how they are applied to it.
+//! The command line options that choose the configuration, and their application to it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -50,14 +50,14 @@ impl ConfigArgs {
         Ok(config)
     }
 
-    /// Where the configuration comes from, so that it can be read again.
+    /// Returns the source of the configuration, so that it can be read again.
     pub fn source(&self) -> ConfigSource {
         let args = self.clone();
         let read = move || args.file().map_err(|error| format!("{error:#}"));
         ConfigSource { path: self.config.clone(), read: Arc::new(read) }
     }
 
-    /// The configuration's file name, or `--local`; the prefix of error messages.
+    /// Returns the configuration's file name, or `--local`; the prefix of error messages.
     pub fn origin(&self) -> String {
         self.source().origin()
     }
@@ -113,7 +113,7 @@ fn parse(text: &str) -> Result<ConfigFile, String> {
     })
 }
 
-/// Fills in what the one-machine mode needs: static tokens, the embedded cluster and loopback addresses.
+/// Fills in the settings that the one-machine mode needs: static tokens, the embedded cluster and loopback addresses.
 fn fill_in(file: &mut ConfigFile, runtime: Option<RuntimeKind>) -> anyhow::Result<()> {
     let state_dir = match &file.state_dir {
         Some(state_dir) => state_dir.clone(),
@@ -152,7 +152,7 @@ fn own_identity() -> IdentityEntry {
     IdentityEntry { uid, gid, groups: Vec::new(), email: None, display_name: None }
 }
 
-/// `wasmspawner` below the XDG state directory.
+/// Returns the directory `wasmspawner` below the XDG state directory.
 pub(super) fn default_state_dir() -> anyhow::Result<PathBuf> {
     let xdg = std::env::var_os("XDG_STATE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state"));

@@ -61,7 +61,7 @@ struct TargetArgs {
     target: String,
 }
 
-/// What the service answers. Fields that are null are left out of what is printed.
+/// The answer of the service. Fields that are null are not printed.
 #[derive(Debug, Deserialize)]
 struct Known {
     environments: Vec<Value>,
@@ -155,7 +155,7 @@ async fn show(service: &Service, args: &NameArgs, out: &mut impl Write) -> anyho
     Ok(())
 }
 
-/// Prints a table with a column for the name and these others; nothing if there are no rows.
+/// Prints a table with a column for the name and these others. Prints nothing if there are no rows.
 fn table(out: &mut impl Write, first: &str, rows: &[Value], columns: &[(&str, &str)]) -> anyhow::Result<()> {
     if rows.is_empty() {
         return Ok(());

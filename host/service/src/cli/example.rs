@@ -6,7 +6,7 @@ use wasmspawner_core::config::{ConfigFile, NamespaceReclaim};
 
 const EXAMPLE: &str = include_str!("../../../../deploy/wasmspawner.example.yaml");
 
-/// The example with its commented-out parts (`#:`) switched on.
+/// Returns the example with its commented-out parts (`#:`) switched on.
 fn everything() -> String {
     EXAMPLE
         .replace("\npolicies: []\n", "\npolicies:\n")
@@ -28,15 +28,15 @@ fn file(yaml: &str) -> ConfigFile {
     serde_saphyr::from_str(yaml).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The configuration in `yaml`, parsed and serialized again, so that defaults are filled in.
+/// Parses and serializes the configuration in `yaml`, so that defaults are filled in.
 fn read(yaml: &str) -> Value {
     serde_json::to_value(file(yaml)).unwrap()
 }
 
 #[test]
 fn the_example_is_valid_as_it_is_and_with_everything_switched_on() {
-    // The one-machine cluster pulls no images, and has no workloads and no Services. Namespaces that the operator has made
-    // are for those that stay.
+    // The one-machine cluster pulls no images, and has no workloads and no Services. Namespaces that the operator has
+    // made are only for the mode in which namespaces stay.
     let (mut on_one_machine, mut on_a_kubernetes) = (file(&everything()), file(&everything()));
     on_one_machine.kubernetes.existing_namespaces.clear();
     on_a_kubernetes.kubernetes.namespaces = NamespaceReclaim::Retain;
@@ -87,7 +87,7 @@ fn every_default_of_authentication_is_the_default() {
     assert_eq!(read(&everything())["auth"], serde_json::to_value(least).unwrap());
 }
 
-/// The tests above do not notice a key that the example leaves out, because its default is filled in.
+/// The tests above do not detect a key that the example leaves out, because its default is filled in.
 #[test]
 fn no_key_is_missing() {
     let schema = serde_json::to_value(schemars::schema_for!(ConfigFile)).unwrap();
@@ -96,7 +96,7 @@ fn no_key_is_missing() {
     assert_eq!(missing, [""; 0]);
 }
 
-/// Adds the paths of all keys that the schema allows in `written` and that are not there.
+/// Adds the paths of all keys that the schema allows in `written` and that are missing there.
 fn find_missing(path: &str, schema: &Value, root: &Value, written: &Value, missing: &mut Vec<String>) {
     if let Some(name) = schema["$ref"].as_str() {
         let schema = root.pointer(name.trim_start_matches('#')).unwrap();

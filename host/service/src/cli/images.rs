@@ -19,7 +19,7 @@ Examples:
   wasmspawner images prepulls                   which nodes have what they are to have, and what fails
   wasmspawner images prepulls --wait 900        the same, once all nodes have all images; 15 minutes at most";
 
-/// How often `--wait` looks.
+/// The interval at which `--wait` checks.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Shows the images that a running service knows.
@@ -194,7 +194,7 @@ fn list(out: &mut impl Write, known: Known) -> anyhow::Result<()> {
     excluded(out, known.nodes)
 }
 
-/// The nodes on which no lab is placed.
+/// Prints the nodes on which no lab is placed.
 fn excluded(out: &mut impl Write, nodes: Vec<Node>) -> anyhow::Result<()> {
     for Node { name, excluded } in nodes {
         if let Some(reason) = excluded {
@@ -204,7 +204,8 @@ fn excluded(out: &mut impl Write, nodes: Vec<Node>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What nodes pull in advance. With `wait`, once they have it all; fails if they do not within so many seconds.
+/// Reads the images that nodes pull in advance. With `wait`, waits until all nodes have them, and fails if that takes
+/// longer than so many seconds.
 async fn warm(service: &Service, wait: Option<u64>) -> anyhow::Result<Value> {
     let begun = Instant::now();
     loop {
@@ -297,7 +298,7 @@ fn menu(out: &mut impl Write, menu: Menu) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The beginning of a digest, by which people tell digests apart.
+/// Returns the beginning of a digest, by which people tell digests apart.
 fn shortened(digest: Option<&str>) -> &str {
     const LENGTH: usize = "sha256:".len() + 12;
     digest.map_or("not pinned", |digest| &digest[..digest.len().min(LENGTH)])

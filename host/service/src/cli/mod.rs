@@ -81,7 +81,7 @@ enum Command {
     Names(names::NamesArgs),
 }
 
-/// The program: parses the command line, runs the command and prints its error.
+/// Runs the program: parses the command line, runs the command and prints its error.
 #[expect(clippy::print_stderr, reason = "the one place where a failed command says why")]
 pub fn main() -> ExitCode {
     match Cli::parse().run() {

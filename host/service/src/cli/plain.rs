@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// `text` with its control characters escaped, so that it cannot control the terminal.
+/// Escapes the control characters of `text`, so that it cannot control the terminal.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if !text.chars().any(char::is_control) {
         return text.into();

@@ -123,7 +123,7 @@ impl RenderArgs {
         })
     }
 
-    /// The identity from the command line; what is not given there comes from `auth.identities`.
+    /// Returns the identity from the command line. Missing parts come from `auth.identities`.
     fn identity(&self, user: &Username, config: &Config) -> anyhow::Result<Identity> {
         let known = config.auth.identities.get(user);
         let missing = || {

@@ -29,9 +29,9 @@ pub(super) struct TokenArgs {
     expires_in: Option<SignedDuration>,
 }
 
-/// How long the administrator's token is valid that the command line makes for itself.
+/// The validity of the administrator's token that the command line makes for itself.
 const OWN_TOKEN_VALID_FOR: SignedDuration = SignedDuration::from_hours(24);
-/// Such a token is replaced this long before it expires, so that no command is interrupted by that.
+/// The time before its expiry at which such a token is replaced, so that no command is interrupted by the expiry.
 const REPLACE_BEFORE: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Debug, Args)]
@@ -60,13 +60,13 @@ impl TokenArgs {
     }
 }
 
-/// The file with the tokens of the one-machine mode.
+/// Returns the path of the file with the tokens of the one-machine mode.
 pub(super) fn tokens_file(state_dir: &Path) -> PathBuf {
     state_dir.join("tokens.yaml")
 }
 
-/// The administrator's token that the command line uses itself: the one of an earlier command while it is valid, else a
-/// new one.
+/// Returns the administrator's token that the command line uses itself: that of an earlier command while it is valid,
+/// else a new one.
 pub(super) fn own_token(tokens_file: &Path) -> anyhow::Result<String> {
     let remembered = tokens_file.with_file_name("cli.token");
     if let Ok(token) = std::fs::read_to_string(&remembered)
@@ -80,7 +80,7 @@ pub(super) fn own_token(tokens_file: &Path) -> anyhow::Result<String> {
     Ok(token)
 }
 
-/// True when the file lists the token and it is valid at the time `at`.
+/// True if the file lists the token and it is valid at the time `at`.
 fn is_listed(tokens_file: &Path, token: &str, at: Timestamp) -> bool {
     let entries = std::fs::read_to_string(tokens_file).ok();
     let entries = entries.and_then(|text| serde_saphyr::from_str::<Vec<TokenEntry>>(&text).ok());
@@ -156,7 +156,7 @@ mod tests {
         let second = own_token(&file).unwrap();
         assert_ne!(second, first);
 
-        // It is about to expire: another token is made.
+        // The token is about to expire: another token is made.
         let soon = Timestamp::now() + SignedDuration::from_mins(30);
         let line = TokenEntry { expires: Some(soon), ..entries(&file).remove(0) }.to_line().unwrap();
         std::fs::write(&file, line).unwrap();

@@ -1,4 +1,4 @@
-//! Asks registries which images there are, and follows which of them the nodes have.
+//! Asks registries for their images, and follows the images that nodes have.
 
 mod nodes;
 mod refresh;

@@ -1,4 +1,4 @@
-//! Follows which images the nodes have, with one watch.
+//! Follows the images that nodes have, with one watch.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use wasmspawner_kubernetes::short_watch::{Readable, changes, short_watch};
 use wasmspawner_registry::inventory::LiveInventory;
 use wasmspawner_spawner::config_part::ConfigPart;
 
-/// Follows the nodes that the configuration means, until `stop`. Without `images.nodes`, none is followed.
+/// Follows the nodes that the configuration selects, until `stop`. Without `images.nodes`, no node is followed.
 pub async fn follow_nodes(
     client: Client,
     config: watch::Receiver<Arc<Config>>,
@@ -35,7 +35,7 @@ pub async fn follow_nodes(
     }
 }
 
-/// Follows the nodes; never ends by itself. While the API server is away, what was known stays.
+/// Follows the nodes, and never ends by itself. While the API server is away, the known images stay.
 async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
     let nodes = Api::<Readable<Node>>::all(client.clone());
     let mut nodes = std::pin::pin!(changes(nodes, short_watch()));
@@ -49,7 +49,7 @@ async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
             Ok(watcher::Event::InitDone) => inventory.replace_nodes(Some(std::mem::take(&mut listed))),
             Ok(watcher::Event::Apply(node)) => {
                 let (name, node) = (node.name_any(), LabNode::observed(&node, rules));
-                // A node reports that it is alive much more often than that it has other images.
+                // A node reports that it is alive much more often than it reports other images.
                 if inventory.nodes().node(&name) != Some(&node) {
                     let mut nodes = NodeImages::clone(&inventory.nodes());
                     nodes.insert(name, node);

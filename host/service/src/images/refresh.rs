@@ -15,16 +15,16 @@ use wasmspawner_registry::inventory::LiveInventory;
 use wasmspawner_registry::{RegistryError, RepositoryReader};
 use wasmspawner_spawner::config_part::ConfigPart;
 
-/// How many tags of one repository are asked about at the same time.
+/// The number of tags of one repository that are queried at the same time.
 const AT_ONCE: usize = 8;
-/// After so many questions in a row without an answer the others are not asked before the next refresh.
+/// The number of consecutive queries without an answer after which the remaining ones wait for the next refresh.
 const FAILURES: usize = 5;
 
 /// The longest time that one refresh of a repository may take.
 const LONGEST: Duration = Duration::from_mins(10);
 
-/// Asks the registries again and again, until `stop`. A registry that does not answer delays nobody, and no other
-/// registry: what was known stays. When the configuration changes, it is used at once.
+/// Queries the registries again and again, until `stop`. A registry that does not answer delays neither users nor other
+/// registries, and its known images stay. A changed configuration is used at once.
 pub async fn keep_fresh(
     config: watch::Receiver<Arc<Config>>,
     inventory: LiveInventory,
@@ -51,7 +51,7 @@ pub async fn keep_fresh(
     }
 }
 
-/// The part of the configuration that says what registries are asked.
+/// The part of the configuration that determines the queries to registries.
 #[derive(PartialEq)]
 struct Questions {
     repositories: Vec<ImageRepository>,
@@ -69,7 +69,7 @@ impl Questions {
     }
 }
 
-/// Asks about one repository again and again; never ends by itself.
+/// Queries one repository again and again, and never ends by itself.
 async fn follow(
     repository: &ImageRepository,
     questions: &Questions,
@@ -92,7 +92,7 @@ async fn follow(
     }
 }
 
-/// What is known about a repository after its registry was asked.
+/// Queries the registry of a repository, and returns the images that are known then.
 async fn read(
     repository: &ImageRepository,
     before: RepositoryImages,
@@ -115,7 +115,7 @@ async fn listed(
     Ok((reader, tags))
 }
 
-/// Asks about those of the tags that may have changed.
+/// Queries those tags that may have changed.
 async fn ask(reader: &RepositoryReader, before: RepositoryImages, listed: Vec<Tag>) -> RepositoryImages {
     let to_ask = before.to_ask(&listed);
     let mut questions =
@@ -145,7 +145,7 @@ async fn ask(reader: &RepositoryReader, before: RepositoryImages, listed: Vec<Ta
     resolved(&before, listed, &answers, problem, Timestamp::now())
 }
 
-/// Logs when a problem begins and when it ends, and what is new.
+/// Logs the beginning and the end of a problem, and whether the images are known.
 fn report(repository: &ImageRepository, before: &RepositoryImages, images: &RepositoryImages) {
     let (name, tags) = (&repository.name, images.tags().len());
     match (&before.problem, &images.problem) {

@@ -1,4 +1,4 @@
-//! Keeps what registries had on the service's own disk, so that a restart does not begin with nothing.
+//! Stores the known images of registries on the service's own disk, so that a restart does not begin with nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use wasmspawner_registry::inventory::LiveInventory;
 
 const FILE: &str = "images.json";
 
-/// What registries had, in the state directory; nothing is kept without one.
+/// The known images of registries, in the state directory. Without a state directory, nothing is stored.
 #[derive(Debug)]
 pub(super) struct StoredInventory {
     file: Option<PathBuf>,
-    /// Several repositories may have been read at the same time.
+    /// Serializes writes, because several repositories may be read at the same time.
     writing: Mutex<()>,
 }
 
@@ -23,7 +23,7 @@ impl StoredInventory {
         Self { file: state_dir.map(|state_dir| state_dir.join(FILE)), writing: Mutex::default() }
     }
 
-    /// What was stored last. A file that cannot be used is reported, and counts as none.
+    /// Reads the images that were stored last. A file that cannot be used is reported, and counts as missing.
     pub(super) async fn read(&self) -> Inventory {
         let Some(file) = &self.file else { return Inventory::default() };
         let text = match tokio::fs::read(file).await {
@@ -39,7 +39,7 @@ impl StoredInventory {
         Inventory::default()
     }
 
-    /// Stores what is known now. If that fails, only the next start is slower.
+    /// Stores the images that are known now. A failure only makes the next start slower.
     pub(super) async fn write(&self, inventory: &LiveInventory) {
         let Some(file) = &self.file else { return };
         let _alone = self.writing.lock().await;

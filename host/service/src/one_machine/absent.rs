@@ -1,11 +1,11 @@
-//! What a build without the feature `embedded` has in place of the one-machine cluster: an error.
+//! The replacement for the one-machine cluster in a build without the feature `embedded`: an error.
 
 use std::future::{Ready, ready};
 
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::{Config, EmbeddedConfig};
 
-/// The one-machine cluster that this build does not have. There is no value of it.
+/// The one-machine cluster that this build does not have. The type has no values.
 pub(crate) enum OneMachine {}
 
 impl OneMachine {

@@ -129,7 +129,8 @@ fn image_command(mapping: &ImageMapping) -> ImageCommand {
     }
 }
 
-/// The service's own namespace, where it keeps its records. On a Kubernetes the Helm release makes it.
+/// Creates a namespace such as the service's own, where it keeps its records. On a Kubernetes the Helm release makes
+/// it.
 async fn make_namespace(client: &kube::Client, name: &str) -> anyhow::Result<()> {
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(name.to_owned());

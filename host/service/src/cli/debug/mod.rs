@@ -1,4 +1,4 @@
-//! `wasmspawner debug`: what a bug report needs.
+//! `wasmspawner debug`: the contents of a bug report.
 
 mod bundle;
 mod redaction;

@@ -1,4 +1,4 @@
-//! Removes credentials, and what users typed, from what goes into a bundle.
+//! Removes credentials, and the texts that users typed, from the contents of a bundle.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use wasmspawner_outgoing as outgoing;
 
 const REMOVED: &str = "(removed)";
 
-/// Shorter texts are not searched for: they occur everywhere.
+/// The length of the shortest texts that are searched for. Shorter ones occur everywhere.
 const SHORTEST: usize = 4;
 
-/// The settings whose texts are shown, with all below them. `*` stands for each key or item. Any other text or number
-/// may be, or contain, a credential, also one in a setting that is added later.
+/// The settings whose texts are shown, with everything below them. `*` stands for each key or item. Any other text or
+/// number may be, or contain, a credential, including one in a setting that is added later.
 const SHOWN: [&[&str]; 48] = [
     &["auth", "modes"],
     &["auth", "headers"],
@@ -83,12 +83,12 @@ const OF_LAB: [&str; 15] = [
     "restarts",
 ];
 
-/// Texts that must not be in the bundle, as far as they are known.
+/// The known texts that must not be in the bundle.
 #[derive(Default)]
 pub(super) struct Redaction(BTreeSet<String>);
 
 impl Redaction {
-    /// Remembers a text that is removed wherever it occurs.
+    /// Remembers a text, which is then removed wherever it occurs.
     pub(super) fn add(&mut self, secret: &str) {
         let secret = secret.trim();
         if secret.len() >= SHORTEST {
@@ -96,7 +96,7 @@ impl Redaction {
         }
     }
 
-    /// A lab without the values of its options and variables, which are remembered.
+    /// Returns a lab without the values of its options and variables, and remembers the values of the options.
     pub(super) fn lab(&mut self, lab: &Value) -> Value {
         let mut kept: Map<String, Value> =
             OF_LAB.iter().filter_map(|field| Some(((*field).to_owned(), lab.get(field)?.clone()))).collect();
@@ -119,7 +119,7 @@ impl Redaction {
         }
     }
 
-    /// The text without what is remembered and without what looks like a credential.
+    /// Removes the remembered texts, and everything that looks like a credential.
     pub(super) fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         // The longest first, because one may be a part of another.
@@ -132,7 +132,7 @@ impl Redaction {
     }
 }
 
-/// A configuration of which only what is known to be harmless is shown; all its keys are.
+/// Removes all values from a configuration except those that are known to be harmless. All its keys stay.
 pub(super) fn configuration(mut config: Value) -> Value {
     // The keys are the users' names.
     if let Some(identities) = config.pointer_mut("/auth/identities") {
@@ -169,8 +169,8 @@ fn without_parts_of_urls(value: &mut Value) {
     }
 }
 
-/// Replaces words that look like credentials: what follows `Bearer` or `token`, tokens of well-known forms, and URLs with
-/// a user or a password.
+/// Replaces words that look like credentials: those that follow `Bearer` or `token`, tokens of well-known forms, and
+/// URLs with a user or a password.
 fn without_credentials(text: &str) -> String {
     let ends_word = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';' | '<' | '>' | '\\');
     let mut cleaned = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Where the parts of a bundle come from.
+//! The sources of the parts of a bundle.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -16,13 +16,13 @@ use super::redaction::{Redaction, configuration};
 use crate::cli::config_args::ConfigArgs;
 use crate::cli::labs::Service;
 
-/// The most labs that are asked about, and the most lines of the log.
+/// The maximum number of labs in the bundle, and of lines of the log.
 const MOST_LABS: usize = 200;
 const LAST_LINES: usize = 2000;
-/// How long the cluster may take to say its version.
+/// The time limit for reading the version of the cluster.
 const CLUSTER: Duration = Duration::from_secs(5);
 
-/// Collects the parts. What cannot be had is left out, with the reason.
+/// Collects the parts. A part that cannot be obtained is left out, with the reason.
 pub(super) async fn collect(args: &BundleArgs) -> anyhow::Result<Vec<Part>> {
     let mut redaction = Redaction::default();
     let config = args.config.as_deref().map(read_config).transpose()?;
@@ -114,7 +114,7 @@ async fn probe(base: Option<&str>, path: &str) -> Result<String, String> {
     answer.await.map_err(why)
 }
 
-/// The labs, and their operations that have failed.
+/// Reads the labs, and their operations that have failed.
 async fn labs(service: &Service, redaction: &mut Redaction) -> Result<(Value, Value), String> {
     let users = service.users(&["all".to_owned()]).await.map_err(why)?;
     let (mut labs, mut failures) = (Vec::new(), Vec::new());
@@ -130,7 +130,7 @@ async fn labs(service: &Service, redaction: &mut Redaction) -> Result<(Value, Va
     Ok((json!({ "users_with_labs": users.len(), "labs": labs }), failures.into()))
 }
 
-/// The version of the Kubernetes API server, as this machine reaches it.
+/// Reads the version of the Kubernetes API server, as this machine reaches it.
 async fn cluster(config: Option<&ConfigFile>) -> Result<Value, String> {
     let config = config.ok_or("--config is not given")?;
     let asked = async {

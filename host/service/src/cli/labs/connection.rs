@@ -32,7 +32,8 @@ impl ConnectionArgs {
         Service::new(base(&self.address())?, self.credential()?)
     }
 
-    /// The URL from the command line, else the one that the service wrote into its state directory, else `DEFAULT_URL`.
+    /// Returns the URL from the command line, else the one that the service wrote into its state directory, else
+    /// `DEFAULT_URL`.
     fn address(&self) -> String {
         let state_dir = self.state_dir.clone().or_else(|| default_state_dir().ok());
         let written = || std::fs::read_to_string(state_dir?.join(ADDRESS_FILE)).ok();
@@ -58,7 +59,7 @@ impl ConnectionArgs {
     }
 }
 
-/// The API's address; paths are appended to it.
+/// Parses the API's address, to which paths are appended.
 fn base(url: &str) -> anyhow::Result<Url> {
     let parsed = Url::parse(url).with_context(|| format!("--url: `{url}` is no URL"))?;
     if parsed.cannot_be_a_base() || !matches!(parsed.scheme(), "http" | "https") {

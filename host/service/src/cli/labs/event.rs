@@ -16,7 +16,7 @@ pub(super) struct EventParser {
 }
 
 impl EventParser {
-    /// The events that `piece` completes.
+    /// Returns the events that `piece` completes.
     pub(super) fn push(&mut self, piece: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         for &byte in piece {

@@ -9,13 +9,13 @@ use super::event::EventParser;
 use super::narrator::{End, Narrator};
 use super::service::Service;
 
-/// The command gives up after this many connections in a row without a new event.
+/// The number of connections in a row without a new event after which the command gives up.
 const ATTEMPTS: u32 = 5;
-/// The pause between two connections, which is also what the service asks of browsers (`retry`).
+/// The pause between two connections. The service asks browsers for the same pause (`retry`).
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Prints what happens to a lab until the operation is over. After a broken connection it continues after the last
-/// event that it has seen.
+/// Prints the events of a lab until the operation is over. After a broken connection, continues after the last event
+/// that it has seen.
 pub(super) async fn follow(
     service: &Service,
     lab: &LabKey,
@@ -48,7 +48,7 @@ struct Following {
 }
 
 impl Following {
-    /// Reads one event stream. `None`: the stream ended before the operation did.
+    /// Reads one event stream. Returns `None` if the stream ended before the operation did.
     async fn once(
         &mut self,
         service: &Service,

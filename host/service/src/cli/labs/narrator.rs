@@ -9,7 +9,7 @@ pub(super) struct Narrator {
     percent: u8,
 }
 
-/// How an operation ended.
+/// The outcome of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Complete,
@@ -22,7 +22,7 @@ struct Stage {
 }
 
 impl Narrator {
-    /// The line to print for an event; `None` for an event that only changes the percentage.
+    /// Returns the line to print for an event, or `None` for an event that only changes the percentage.
     pub(super) fn line(&mut self, event: &Event) -> Option<String> {
         let text = plain(&event.data);
         match event.kind.as_str() {
@@ -49,7 +49,7 @@ impl Narrator {
 }
 
 impl End {
-    /// How the operation ended, if this event is its last.
+    /// Returns the outcome of the operation if this event is its last.
     pub(super) fn of(event: &Event) -> Option<Self> {
         match event.kind.as_str() {
             "complete" => Some(Self::Complete),

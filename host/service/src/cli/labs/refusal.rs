@@ -25,7 +25,7 @@ struct Detail {
 }
 
 impl Refusal {
-    /// Reads an error response. A proxy in between may have sent it, with another body; then there are no details.
+    /// Reads an error response. If a proxy in between sent it with another body, there are no details.
     pub(super) fn read(status: StatusCode, body: &[u8]) -> Self {
         let details = serde_json::from_slice::<Body>(body).map(|body| body.detail).unwrap_or_default();
         Self { status, details }

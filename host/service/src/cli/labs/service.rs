@@ -10,10 +10,10 @@ use wasmspawner_core::user_string::UserString;
 
 use super::refusal::Refusal;
 
-/// How long the service may take to answer. It answers a spawn only after it has asked the policies.
+/// The time limit for an answer of the service. It answers a spawn only after it has asked the policies.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it may take to load all policies again: a large one is compiled for a minute.
+/// The time limit for loading all policies again. A large policy takes a minute to compile.
 const RELOAD: Duration = Duration::from_mins(3);
 
 /// The API of a running service.
@@ -33,17 +33,17 @@ impl Service {
         Ok(Self { http: http.build().context("cannot create an HTTP client for the service")?, base, token })
     }
 
-    /// The credential, so that it can be kept out of what is printed.
+    /// Returns the credential, so that it can be removed from printed texts.
     pub(in crate::cli) fn token(&self) -> &str {
         &self.token
     }
 
-    /// The answer to a read; `path` has one part per segment.
+    /// Reads from the service. `path` has one part per segment.
     pub(in crate::cli) async fn read(&self, path: &[&str]) -> anyhow::Result<Value> {
         Ok(self.send(self.request(Method::GET, self.url(path))).await?.json().await?)
     }
 
-    /// Users with a lab in one of these states.
+    /// Lists the users with a lab in one of these states.
     pub(in crate::cli) async fn users(&self, statuses: &[String]) -> anyhow::Result<Vec<Username>> {
         let query: Vec<_> = statuses.iter().map(|status| ("status", status.as_str())).collect();
         let mut url = self.url(&["labs"]);
@@ -81,19 +81,19 @@ impl Service {
         Ok(self.send(self.request(Method::DELETE, self.lab_url(lab, &["volumes"]))).await?.json().await?)
     }
 
-    /// Objects that belong to no lab; with `delete`, the service deletes them.
+    /// Lists the objects that belong to no lab. With `delete`, the service deletes them.
     pub(super) async fn orphans(&self, delete: bool) -> anyhow::Result<Value> {
         let method = if delete { Method::DELETE } else { Method::GET };
         Ok(self.send(self.request(method, self.url(&["orphans"]))).await?.json().await?)
     }
 
-    /// Has the service load its policies again, and returns them as they are then.
+    /// Makes the service load its policies again, and returns the loaded policies.
     pub(in crate::cli) async fn reload_policies(&self) -> anyhow::Result<Value> {
         let request = self.request(Method::POST, self.url(&["policies", "reload"])).timeout(RELOAD);
         Ok(self.send(request).await?.json().await?)
     }
 
-    /// All environments, claims and targets.
+    /// Lists all environments, claims and targets.
     pub(in crate::cli) async fn environments(&self) -> anyhow::Result<Value> {
         Ok(self.send(self.request(Method::GET, self.url(&["environments"]))).await?.json().await?)
     }
@@ -110,7 +110,7 @@ impl Service {
         self.send(self.request(Method::DELETE, url)).await.map(drop)
     }
 
-    /// The lab's event stream, from the event after `last_seen`. The stream ends when the operation does.
+    /// Opens the lab's event stream, from the event after `last_seen`. The stream ends when the operation does.
     pub(super) async fn events(&self, lab: &LabKey, last_seen: Option<&str>) -> anyhow::Result<Response> {
         let url = self.lab_url(lab, &["events"]);
         let mut request = self.http.get(url).bearer_auth(&self.token);
@@ -157,7 +157,7 @@ impl Service {
     }
 }
 
-/// The innermost cause. It says what happened; the errors around it only say that the request failed.
+/// Returns the innermost cause, which says what happened. The errors around it only say that the request failed.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -24,7 +24,7 @@ pub(super) struct VolumesArgs {
     json: bool,
 }
 
-/// A volume claim in an answer of the service. Which fields it has depends on the request.
+/// A volume claim in an answer of the service. Its fields depend on the request.
 #[derive(Debug, Deserialize)]
 struct Claim {
     namespace: String,

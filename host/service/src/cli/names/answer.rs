@@ -6,14 +6,14 @@ use wasmspawner_core::names::{ServerName, SlugScheme, Username};
 
 use super::NamesArgs;
 
-/// Computes names as the command line arguments ask.
+/// Computes names according to the command line arguments.
 pub(super) struct Asker<'a> {
     pub(super) args: &'a NamesArgs,
     pub(super) names: &'a KubeSpawner,
 }
 
 impl Asker<'_> {
-    /// One report per slug scheme.
+    /// Computes one report per slug scheme.
     pub(super) fn ask(
         &self,
         username: &str,
@@ -35,7 +35,7 @@ impl Asker<'_> {
         self.args.schemes().into_iter().map(answer).collect()
     }
 
-    /// The report itself when one scheme was asked for, else an object with one report per scheme.
+    /// Returns the report itself if one scheme was requested, else an object with one report per scheme.
     pub(super) fn json(&self, reports: &[(SlugScheme, Report)]) -> serde_json::Result<Value> {
         if let (Some(_), [(_, report)]) = (self.args.scheme, reports) {
             return serde_json::to_value(report);
@@ -47,12 +47,13 @@ impl Asker<'_> {
     }
 }
 
-/// An error as JSON.
+/// Returns an error as JSON.
 pub(super) fn error(message: &str) -> Value {
     json!({ "error": message })
 }
 
-/// Why this service refuses a username or server name that KubeSpawner accepts; `None` when it accepts both.
+/// Returns the reason why this service refuses a username or server name that KubeSpawner accepts, or `None` if it
+/// accepts both.
 pub(super) fn refused_here(username: &str, servername: &str) -> Option<String> {
     let user = Username::parse(username).err();
     user.or_else(|| ServerName::parse(servername).err()).map(|error| error.to_string())

@@ -21,7 +21,7 @@ struct Line {
     userid: Option<i64>,
 }
 
-/// Prints the names for every line of the file, or of `input` when the file is `-`.
+/// Prints the names for every line of the file, or of `input` if the file is `-`.
 pub(super) fn run(
     asker: &Asker<'_>,
     file: &Path,

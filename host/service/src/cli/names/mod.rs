@@ -1,4 +1,4 @@
-//! `wasmspawner names`: the names that KubeSpawner and this service give to a user's objects, to be compared before a
+//! `wasmspawner names`: the names that KubeSpawner and this service give to a user's objects, for comparison before a
 //! site moves.
 
 mod answer;

@@ -37,12 +37,12 @@ pub(super) struct BenchArgs {
     json: bool,
 }
 
-/// How long a hook takes.
+/// The times of a hook.
 #[derive(Debug, Serialize)]
 struct Times {
-    /// In microseconds.
+    /// The time in microseconds.
     median_us: f64,
-    /// In microseconds.
+    /// The time in microseconds.
     p99_us: f64,
     calls_per_second: f64,
 }
@@ -71,7 +71,7 @@ impl BenchArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// `None` if the policy does not have the hook. A refusal is an answer, too.
+    /// Measures a hook. Returns `None` if the policy does not have it. A refusal is an answer, too.
     async fn measure(&self, hook: HookName, policies: &Policies, case: &Case) -> Option<Times> {
         let answered: Result<Option<_>, CallError> = hook.ask(policies, case).await;
         if let Ok(None) = answered {
@@ -92,7 +92,7 @@ impl BenchArgs {
     }
 }
 
-/// To a tenth.
+/// Returns the microseconds, rounded to a tenth.
 fn micros(time: &Duration) -> f64 {
     (time.as_secs_f64() * 1e7).round() / 10.0
 }

@@ -11,7 +11,7 @@ use wasmspawner_core::digest::Digest;
 
 use wasmspawner_files::whole_file;
 
-/// What policies are built for.
+/// The compilation target of policies.
 const TARGET: &str = "wasm32-wasip2";
 
 /// Arguments of `policy build`.
@@ -93,7 +93,7 @@ fn build_python(folder: &Path, component: &Path) -> anyhow::Result<()> {
 }
 
 fn build_javascript(folder: &Path, component: &Path) -> anyhow::Result<()> {
-    // Like npm, which installs what the policies of a workspace share in a folder above them.
+    // As in npm, which installs the shared packages of a workspace in a folder above the policies.
     let places = folder.canonicalize()?;
     let mut places = places.ancestors().map(|place| place.join("node_modules/.bin/wasmspawner-policy"));
     let Some(program) = places.find(|place| place.exists()) else {
@@ -104,7 +104,7 @@ fn build_javascript(folder: &Path, component: &Path) -> anyhow::Result<()> {
     finish(build)
 }
 
-/// Runs a program that says itself what is wrong.
+/// Runs a program that reports its own errors.
 fn finish(mut command: Command) -> anyhow::Result<()> {
     let status = command.stdout(std::process::Stdio::null()).status();
     let status = status.with_context(|| format!("{} cannot be started", command.get_program().display()))?;
@@ -135,7 +135,7 @@ fn build_rust(manifest: &Path, copy: &Path) -> anyhow::Result<()> {
     copied.with_context(|| format!("{} cannot be written", copy.display()))
 }
 
-/// The component that cargo has made of the package.
+/// Finds the component that cargo has made of the package.
 fn component(messages: &[u8], manifest: &Path) -> anyhow::Result<PathBuf> {
     let manifest = manifest.canonicalize()?;
     let messages =

@@ -1,4 +1,4 @@
-//! What a hook is asked.
+//! The input of a hook.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use wasmspawner_core::workload::Workload;
 
 use super::known_images::KnownImages;
 
-/// What a hook is asked. Each hook takes from it what it needs.
+/// The input of a hook. Each hook takes the parts that it needs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Case {
@@ -28,10 +28,10 @@ pub(super) struct Case {
     pub(super) options: Options,
     pub(super) action: Action,
     child: Option<CaseChild>,
-    /// What the user has beside that.
+    /// The user's other present use.
     #[serde(rename = "use")]
     present: PresentUse,
-    /// What the user has used in past days.
+    /// The user's use on past days.
     past_use: Vec<CaseDay>,
     workload: Option<CaseWorkload>,
     event: CaseEvent,
@@ -50,7 +50,7 @@ struct CaseUser {
     display_name: Option<String>,
 }
 
-/// A group: its name, or also its number.
+/// A group: its name, optionally with its number.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum CaseGroup {
@@ -67,11 +67,11 @@ struct CaseChild {
     workers: u32,
 }
 
-/// What was used on one day.
+/// The use on one day.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseDay {
-    /// 0 is today.
+    /// The number of days before today, which is 0.
     days_ago: u32,
     #[serde(default)]
     lab_seconds: u64,
@@ -95,7 +95,7 @@ enum CaseChildKind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseWorkload {
-    /// `KIND/NAMESPACE/NAME`.
+    /// The workload, as `KIND/NAMESPACE/NAME`.
     #[serde(deserialize_with = "workload")]
     workload: Workload,
     #[serde(default)]
@@ -104,7 +104,7 @@ struct CaseWorkload {
     volumes: Vec<SeenVolume>,
 }
 
-/// What the policy hears of.
+/// The event that the policy receives.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CaseEvent {
@@ -153,7 +153,7 @@ impl Default for Case {
 }
 
 impl Case {
-    /// The same case with another user.
+    /// Returns the same case with another user.
     pub(super) fn by(mut self, name: Option<String>, groups: Vec<String>) -> Self {
         self.user.name = name.unwrap_or(self.user.name);
         self.user.groups.extend(groups.into_iter().map(CaseGroup::Name));
@@ -197,7 +197,7 @@ impl Case {
         Subject { child, use_of_user: self.present, past_days: Arc::new(past_days), blueprint: None }
     }
 
-    /// The values of template fields, with the names that a site has by default.
+    /// Returns the values of template fields, with the names that a site has by default.
     pub(super) fn fields(&self) -> Option<Arc<Fields>> {
         let templates = NameTemplates::parse(&NamesConfig::default()).ok()?;
         let user = Username::parse(self.user.name.as_str()).ok()?;
@@ -228,7 +228,7 @@ impl Case {
         }
     }
 
-    /// `None` without a workload.
+    /// Returns the request to put a lab into the workload, or `None` without a workload.
     pub(super) fn inject_request(&self) -> Option<InjectRequest> {
         let CaseWorkload { workload, containers, volumes } = self.workload.clone()?;
         Some(InjectRequest {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-/// The cases of a folder in the order of their names, or the one file.
+/// Returns the cases of a folder in the order of their names, or the one file.
 pub(super) fn case_files(cases: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let named = || format!("{} cannot be read", cases.display());
     if !cases.metadata().with_context(named)?.is_dir() {

@@ -25,7 +25,7 @@ Examples:
 It ends with Ctrl-C, and not with an error: the next change is the next attempt. With --reload, the service loads its policies again
 after a policy was built whose configuration and cases are good; its configuration names the component as `path`.";
 
-/// How many changed files are named.
+/// The number of changed files that are named.
 const NAMED: usize = 3;
 
 /// Arguments of `policy dev`.
@@ -56,7 +56,7 @@ impl DevArgs {
         let service = self.reload.then(|| self.connection.open()).transpose()?;
         let others = [&self.config, &self.cases].into_iter().flatten().cloned();
         let sources = Sources::new([self.folder.clone()].into_iter().chain(others));
-        // What changes during a build is a change for the next one.
+        // A change during a build counts for the next one.
         let mut state = sources.state();
         loop {
             if let Err(error) = self.attempt(service.as_ref(), out).await {
@@ -69,7 +69,7 @@ impl DevArgs {
         }
     }
 
-    /// Builds the policy, tries it, and has the service use it.
+    /// Builds the policy, tries it, and makes the service use it.
     async fn attempt(&self, service: Option<&Service>, out: &mut impl Write) -> anyhow::Result<()> {
         let built = build(&self.folder)?;
         write!(out, "built: ")?;
@@ -99,7 +99,7 @@ impl DevArgs {
         }
     }
 
-    /// A part of the folder, if it is there.
+    /// Returns the path of a part of the folder, if it exists.
     fn own(&self, name: &str) -> Option<PathBuf> {
         Some(self.folder.join(name)).filter(|path| path.exists())
     }
@@ -118,7 +118,7 @@ impl DevArgs {
     }
 }
 
-/// Has the service load its policies again, and says whether this one is among them.
+/// Makes the service load its policies again, and reports whether this one is among them.
 async fn reload(service: &Service, built: &Built, out: &mut impl Write) -> anyhow::Result<()> {
     let answer = service.reload_policies().await;
     let answer = answer.map_err(|error| anyhow!("the service does not use it: {error:#}"))?;
@@ -148,7 +148,7 @@ async fn reload(service: &Service, built: &Built, out: &mut impl Write) -> anyho
     Ok(())
 }
 
-/// A message of several lines, each of which cannot control the terminal.
+/// Escapes each line of a message, so that it cannot control the terminal.
 fn plain_lines(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
 }

@@ -67,7 +67,7 @@ impl DiffArgs {
         let candidate = PolicyFile { policy: self.candidate.clone(), config: None };
         let cases = cases(&self.cases)?;
         let (mut different, mut same) = (0_usize, 0_usize);
-        // Both are loaded once for all cases in which the same is known about images.
+        // Both are loaded once for all cases with the same knowledge about images.
         let mut loaded = BTreeMap::new();
         for (name, case) in &cases {
             let images = &case.input.images;
@@ -100,7 +100,7 @@ impl DiffArgs {
     }
 }
 
-/// All cases, with the name of each.
+/// Reads all cases, with the name of each.
 fn cases(path: &Path) -> anyhow::Result<Vec<(String, AskedCase)>> {
     let files = if path == Path::new("-") { vec![path.to_owned()] } else { case_files(path)? };
     let mut cases = Vec::new();

@@ -55,7 +55,7 @@ pub(super) enum HookName {
 }
 
 impl HookName {
-    /// The interface that has the hook.
+    /// Returns the interface that has the hook.
     pub(super) fn interface(self) -> &'static str {
         match self {
             Self::FormRender | Self::FormParse => "form",
@@ -69,7 +69,7 @@ impl HookName {
         }
     }
 
-    /// Why there is no answer.
+    /// Returns the reason why there is no answer.
     pub(super) fn missing(self, policies: &Policies) -> String {
         let loaded = policies.loaded();
         let hooks: Vec<_> = loaded.iter().flat_map(|policy| policy.hooks.iter().copied()).collect();
@@ -79,7 +79,8 @@ impl HookName {
         format!("the policy does not export `{}`; it exports {}", self.interface(), hooks.join(", "))
     }
 
-    /// The answer of the policy in the form of the service's own types; `None` if the policy does not have the hook.
+    /// Calls the hook and returns the answer in the form of the service's own types, or `None` if the policy does not
+    /// have the hook.
     pub(super) async fn ask(self, policies: &Policies, case: &Case) -> Result<Option<Value>, CallError> {
         let context = FormContext { user: case.user(), server: case.server.clone() };
         let lab = || LabRequest {
@@ -133,7 +134,7 @@ impl HookName {
     }
 }
 
-/// The answer, or the error, as JSON.
+/// Returns the answer, or the error, as JSON.
 pub(super) fn outcome(answer: Result<Option<Value>, CallError>) -> Value {
     match answer {
         Ok(answer) => told(Ok(answer.unwrap_or_default())),
@@ -141,7 +142,7 @@ pub(super) fn outcome(answer: Result<Option<Value>, CallError>) -> Value {
     }
 }
 
-/// Whether an outcome is an error.
+/// True if the outcome is an error.
 pub(super) fn is_error(outcome: &Value) -> bool {
     outcome.get("error").is_some_and(Value::is_object)
 }

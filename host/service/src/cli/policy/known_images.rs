@@ -1,4 +1,4 @@
-//! What the service knows about images, for a policy that is tried.
+//! The service's knowledge about images, for a policy that is tried.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use wasmspawner_core::images::{
 
 use wasmspawner_registry::inventory::LiveInventory;
 
-/// What the service knows about images, as `GET /images` answers.
+/// The service's knowledge about images, in the form of the answer to `GET /images`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(default)]
 pub(super) struct KnownImages {
@@ -60,7 +60,8 @@ impl KnownImages {
         })
     }
 
-    /// The nodes. The input says only how many nodes have an image, so the first ones of the list do.
+    /// Returns the nodes with their images. The input contains only the number of nodes that have an image, so the
+    /// first nodes of the list have it.
     fn node_images(&self) -> anyhow::Result<NodeImages> {
         let mut nodes = NodeImages::default();
         let eligible = self.nodes.iter().filter(|node| node.excluded.is_none());

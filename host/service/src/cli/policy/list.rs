@@ -15,7 +15,7 @@ Examples:
   wasmspawner policy list --state-dir DIR          the policies of a service of the one-machine mode
   wasmspawner policy list --url https://hub.example.org/spawner/v1 --json | jq -r '.[] | .name + \" \" + .digest'";
 
-/// How many characters of a digest tell two policies apart.
+/// The number of characters of a digest that distinguish two policies.
 const SHORT_DIGEST: usize = "sha256:".len() + 12;
 
 /// Arguments of `policy list`.
@@ -35,7 +35,7 @@ pub(super) struct ListedPolicy {
     pub(super) name: String,
     title: String,
     version: String,
-    /// Empty in the answer of a service before this version.
+    /// The source; empty in the answer of a service before this version.
     #[serde(default)]
     pub(super) source: String,
     pub(super) digest: String,
@@ -46,7 +46,7 @@ pub(super) struct ListedPolicy {
     pub(super) candidate: Option<ListedCandidate>,
 }
 
-/// What may replace a policy.
+/// The candidate that may replace a policy.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedCandidate {
     pub(super) digest: Option<String>,
@@ -93,7 +93,7 @@ impl ListedPolicy {
         cells.map(|cell| plain(cell).into_owned()).to_vec()
     }
 
-    /// What does not fit in a row.
+    /// Returns the remarks that do not fit in a row.
     fn remarks(&self) -> Vec<String> {
         let error = self.last_error.iter().map(|error| format!("the last error: {error}"));
         let slow = self.not_prepared.iter().map(|reason| format!("not prepared, so it is slower: {reason}"));

@@ -23,7 +23,7 @@ pub(super) struct PolicyFile {
 }
 
 impl PolicyFile {
-    /// The configuration of the file.
+    /// Reads the configuration from the file.
     pub(super) fn config(&self) -> anyhow::Result<Value> {
         Ok(self.config.as_deref().map(read).transpose()?.unwrap_or_else(|| json!({})))
     }
@@ -43,8 +43,8 @@ impl PolicyFile {
     }
 }
 
-/// Where compiled policies are kept: a large one, such as in Python, takes long to compile, and authors try it often. `None`
-/// if no folder can be made for them.
+/// Returns the folder of compiled policies, or `None` if none can be made. A large policy, for example in Python, takes
+/// long to compile, and authors try it often.
 pub(super) fn compiled_policies() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;

@@ -1,6 +1,6 @@
-//! The texts of a new project in Rust that are not those of the example.
+//! The texts of a new Rust project that differ from those of the example.
 
-/// The manifest, which is also the workspace of the SDK. The versions are those that the SDK is tested with.
+/// The manifest, which is also the workspace of the SDK. The SDK is tested with these versions.
 pub(super) const MANIFEST: &str = r#"[package]
 name = "NAME"
 version = "0.1.0"

@@ -1,4 +1,4 @@
-//! `wasmspawner policy`: what the author of a policy needs. Only `list` and `dev --reload` need a running service.
+//! `wasmspawner policy`: the commands for authors of policies. Only `list` and `dev --reload` need a running service.
 
 mod bench;
 mod build;

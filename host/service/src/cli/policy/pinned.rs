@@ -1,4 +1,4 @@
-//! A component in a registry, as a configuration names it for good.
+//! A component in a registry, in the form in which a configuration pins it.
 
 use std::io::Write;
 
@@ -6,8 +6,8 @@ use oci_client::Reference;
 use serde::Serialize;
 use wasmspawner_core::digest::Digest;
 
-/// What a configuration says of a policy so that nobody can replace it: the artifact by its digest, and the digest of the
-/// component.
+/// The part of a configuration that pins a policy, so that nobody can replace it: the digest of the artifact and the
+/// digest of the component.
 #[derive(Debug, Serialize)]
 pub(super) struct Pinned {
     oci: String,
@@ -16,7 +16,7 @@ pub(super) struct Pinned {
 }
 
 impl Pinned {
-    /// `manifest` is the digest of the artifact's manifest.
+    /// Pins a component. `manifest` is the digest of the artifact's manifest.
     pub(super) fn new(reference: &Reference, manifest: Digest, component: &[u8]) -> Self {
         let (registry, repository) = (reference.registry().to_owned(), reference.repository().to_owned());
         Self {

@@ -1,4 +1,4 @@
-//! The files of a new policy: an example, and the SDK with the contract, of the version of this program.
+//! The files of a new policy: an example, and the SDK with the contract, in the version of this program.
 
 use anyhow::bail;
 use clap::ValueEnum;
@@ -22,7 +22,7 @@ pub(super) enum Language {
 #[include = "src/*"]
 struct RustSdk;
 
-/// The example of which a new policy is a copy.
+/// The example that is copied into a new policy.
 #[derive(Embed)]
 #[folder = "../../plugins/sizes-by-group"]
 #[include = "src/*"]
@@ -84,7 +84,7 @@ impl CrateName {
     }
 }
 
-/// The files of a project, with their paths.
+/// Returns the files of a project, with their paths.
 pub(super) fn files(name: &CrateName, language: Language) -> Vec<File> {
     let named = |text: &str| text.replace("NAME", name.as_str());
     match language {
@@ -112,7 +112,7 @@ pub(super) fn files(name: &CrateName, language: Language) -> Vec<File> {
     }
 }
 
-/// The files of a folder, with this before their paths. All are text.
+/// Returns the files of a folder, with `before` in front of their paths. All are text.
 fn embedded<Folder: Embed>(before: &str) -> impl Iterator<Item = File> + use<'_, Folder> {
     Folder::iter().filter_map(move |path| {
         let text = String::from_utf8_lossy(&Folder::get(&path)?.data).into_owned();
@@ -125,7 +125,7 @@ fn from_template(
     named: impl Fn(&str) -> String,
 ) -> impl Iterator<Item = File> {
     files.map(move |(path, text)| match path.as_str() {
-        // Git and cargo would heed it in the template.
+        // Git and cargo would apply a `.gitignore` in the template.
         "gitignore" => (".gitignore".to_owned(), text),
         _ => (path, named(&text)),
     })

@@ -68,7 +68,7 @@ impl PushArgs {
     }
 }
 
-/// The time that the artifact says it was made at, in whole seconds.
+/// Returns the creation time of the artifact, in whole seconds.
 fn created() -> anyhow::Result<Timestamp> {
     let seconds = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text.parse().map_err(|_| {

@@ -46,7 +46,7 @@ impl RegistryArgs {
     }
 }
 
-/// The file into which `docker login` writes, if it is there.
+/// Returns the file into which `docker login` writes, if it exists.
 fn docker_logins() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = named("DOCKER_CONFIG").or_else(|| Some(named("HOME")?.join(".docker")))?;
@@ -58,7 +58,7 @@ pub(super) fn reference(text: &str) -> anyhow::Result<Reference> {
         .map_err(|error| anyhow!("{text:?} is not a reference such as ghcr.io/site/policy:1.2: {error}"))
 }
 
-/// The error as a user of the command line reads it, who has options and no configuration.
+/// Returns the error in terms of the command line, whose users have options and no configuration.
 pub(super) fn refused(error: &RegistryError) -> anyhow::Error {
     anyhow!(error.message(Setting::option))
 }

@@ -60,7 +60,7 @@ pub(super) struct RunArgs {
     groups: Vec<String>,
 }
 
-/// What can be tried.
+/// The hook or hooks to try.
 #[derive(Clone, Copy, Debug)]
 enum Runnable {
     Hook(HookName),
@@ -106,7 +106,7 @@ impl RunArgs {
         Ok(if is_error(&outcome) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    /// The answers of the policy to all questions about images.
+    /// Prints the answers of the policy to all questions about images.
     async fn images(&self, out: &mut impl Write) -> anyhow::Result<()> {
         let known: KnownImages = self.input.as_deref().map(read).transpose()?.unwrap_or_default();
         let policies = self.policy.load(self.policy.config()?, known.inventory()?).await?;

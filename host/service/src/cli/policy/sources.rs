@@ -1,20 +1,21 @@
-//! The sources of a policy, and when they change.
+//! The sources of a policy, and their changes.
 //!
-//! The files are looked at again and again, and no events of the operating system are used: those do not arrive from network
-//! and container file systems, come in tens of thousands while a build writes its own files, and end when an editor replaces a
-//! folder. A project has some hundred files besides what is skipped here, so a look takes about a millisecond.
+//! The files are polled, and no events of the operating system are used. Such events do not arrive from network and
+//! container file systems, come in tens of thousands while a build writes its own files, and end when an editor
+//! replaces a folder. A project has some hundred files besides those that are skipped here, so a look takes about a
+//! millisecond.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How long it takes from one look to the next. Two looks that find the same mean that an editor has finished.
+/// The time between two looks. Two looks with the same result mean that an editor has finished.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Folders that tools fill, and not people.
+/// The folders that are filled by tools and not by people.
 const OF_TOOLS: [&str; 3] = ["target", "node_modules", "__pycache__"];
-/// Files that a build writes, beside components.
+/// The files that a build writes, in addition to components.
 const OF_BUILDS: [&str; 2] = ["Cargo.lock", "package-lock.json"];
 
 /// The files and folders that a policy is made from and tested with.
@@ -31,7 +32,7 @@ impl Sources {
         Self { places: places.into_iter().collect() }
     }
 
-    /// The files as they are now.
+    /// Returns the present files.
     pub(super) fn state(&self) -> State {
         let mut state = State::default();
         for place in &self.places {
@@ -44,7 +45,7 @@ impl Sources {
         state
     }
 
-    /// Waits until the files are others than these, and stay as they are for a moment.
+    /// Waits until the files differ from `known` and then stay the same for a moment.
     pub(super) async fn changed(&self, known: &State) -> State {
         let mut last = known.clone();
         loop {
@@ -59,7 +60,7 @@ impl Sources {
 }
 
 impl State {
-    /// The files that are others than before, or gone, or new.
+    /// Returns the files that have changed, are gone or are new.
     pub(super) fn changes_since<'a>(&'a self, before: &'a Self) -> Vec<&'a Path> {
         let changed = self.0.iter().filter(|(file, state)| before.0.get(*file) != Some(state));
         let gone = before.0.iter().filter(|(file, _)| !self.0.contains_key(*file));
@@ -70,7 +71,7 @@ impl State {
         self.0.insert(file, (found.modified().ok(), found.len()));
     }
 
-    /// Adds what is in a folder. What cannot be read counts as not there: an editor may just be replacing it.
+    /// Adds the contents of a folder. Files that cannot be read count as missing: an editor may be replacing them.
     fn add_folder(&mut self, folder: &Path) {
         for entry in folder.read_dir().into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name());
@@ -81,8 +82,8 @@ impl State {
                 }
                 continue;
             }
-            // A link to a file changes when that file does; one to a folder is not followed, because it may lead round in a
-            // circle.
+            // A link to a file changes when that file does. A link to a folder is not followed, because it may lead
+            // round in a circle.
             match path.metadata() {
                 Ok(found) if found.is_file() && is_source(&name) => self.add(path, &found),
                 _ => {}

@@ -66,17 +66,17 @@ impl TestArgs {
     }
 }
 
-/// How the answers of a policy are compared with those that its cases expect.
+/// The comparison of a policy's answers with those that its cases expect.
 pub(super) struct Comparison<'a> {
     pub(super) policy: &'a PolicyFile,
-    /// Whether the answers are written into the cases.
+    /// True if the answers are written into the cases.
     pub(super) update: bool,
-    /// Whether only the cases that fail are printed.
+    /// True if only the cases that fail are printed.
     pub(super) only_failures: bool,
 }
 
 impl Comparison<'_> {
-    /// Prints what came of the cases, and returns how many failed.
+    /// Prints the results of the cases, and returns the number of failures.
     pub(super) async fn run(&self, cases: &Path, out: &mut impl Write) -> anyhow::Result<usize> {
         let files = case_files(cases)?;
         let config = self.policy.config()?;
@@ -108,7 +108,8 @@ impl Comparison<'_> {
         Ok(failed)
     }
 
-    /// `loaded` are the policies of earlier cases, by their configuration and what they know about images.
+    /// Returns the answer to a case. `loaded` contains the policies of earlier cases, by their configuration and their
+    /// knowledge about images.
     async fn answer(
         &self,
         case: &TestCase,
@@ -129,7 +130,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Writes the answer in place of `expect` and what follows it.
+/// Writes the answer in place of `expect` and everything after it.
 fn write_expectation(file: &Path, found: &Value) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(file)?;
     let text = if file.extension().is_some_and(|extension| extension == "json") {

@@ -19,7 +19,7 @@ pub(super) struct ValidateArgs {
 }
 
 impl ValidateArgs {
-    /// Prints each problem on a line, with its place in the configuration; the exit code is 1 then.
+    /// Prints each problem on a line, with its place in the configuration. The exit code is 1 if there are problems.
     pub(super) async fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         let problems = problems(&self.policy).await?;
         if problems.is_empty() {
@@ -33,7 +33,8 @@ impl ValidateArgs {
     }
 }
 
-/// What the policy finds wrong in its configuration. The error says why it cannot be loaded with any.
+/// Returns the problems that the policy finds in its configuration. The error says why it cannot be loaded with any
+/// configuration.
 pub(super) async fn problems(policy: &PolicyFile) -> anyhow::Result<Vec<FieldError>> {
     match policy.load(policy.config()?, LiveInventory::default()).await {
         Ok(_) => Ok(Vec::new()),

@@ -7,8 +7,8 @@ use wasmspawner_core::policy::compose::Provenance;
 use crate::cli::plain::plain;
 use wasmspawner_policies::PolicyName;
 
-/// Writes where each decision comes from; every line is a YAML comment. `chain` are the policies in the order in which they are
-/// asked.
+/// Writes the origin of each decision; every line is a YAML comment. `chain` contains the policies in the order in
+/// which they are asked.
 pub(super) fn write(out: &mut impl Write, chain: &[PolicyName], provenance: &Provenance) -> io::Result<()> {
     let asked: Vec<String> =
         chain.iter().zip(1..).map(|(policy, position)| format!("{position}. {policy}")).collect();
