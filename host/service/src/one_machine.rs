@@ -18,12 +18,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use wasmspawner_files::whole_file;
 
-<<<<<<< HEAD
-/// Replaces the file in one step. It holds a credential: nobody else may read it.
-=======
 /// Replaces the file in one step, so that a reader finds the old text or the new one. The file holds a credential, so
 /// nobody else may read it.
->>>>>>> prose-5
 pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     whole_file::write_private(path, text.as_bytes())
         .with_context(|| format!("{} cannot be written", path.display()))
