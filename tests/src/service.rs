@@ -349,7 +349,7 @@ impl Drop for Service {
     }
 }
 
-/// Gives policies the time that a busy machine needs: a call may wait for the CPU for ten times as long as it may compute.
+/// Gives policies the time that a busy machine needs: a call may wait for the CPU ten times as long as it may compute.
 fn be_patient(config: &mut Value) {
     let policies = config.get_mut("policies").and_then(Value::as_array_mut).into_iter().flatten();
     for policy in policies.filter_map(Value::as_object_mut) {

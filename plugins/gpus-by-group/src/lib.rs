@@ -1,5 +1,5 @@
-//! GPUs for members of groups, at the times of each group. A GPU is a field of the spawn form, and an entry of the pod's
-//! resources.
+//! GPUs for members of groups, at the times of each group. A GPU is a field of the spawn form, and an entry of the
+//! pod's resources.
 
 use wasmspawner_sdk::form::{Field, FormContext, NumberInput};
 use wasmspawner_sdk::pod::{Customization, Resources, Toleration};

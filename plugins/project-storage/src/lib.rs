@@ -1,5 +1,4 @@
-//! The directories of a user's projects, on NFS or in existing claims. Projects are groups whose names have a certain
-//! prefix.
+//! The directories of a user's projects (groups whose names have a certain prefix), on NFS or in existing claims.
 
 use wasmspawner_sdk::pod::{Customization, EnvVar, Mount, Volume};
 use wasmspawner_sdk::{Error, Info, Options, Policy, Section, User, export, hooks};
@@ -60,8 +59,7 @@ impl Policy for ProjectStorage {
 }
 
 impl ProjectStorage {
-    /// The names of the user's projects, without the prefix of the groups. A name that cannot be part of a path is left
-    /// out.
+    /// The names of the user's projects, without the prefix. A name that cannot be part of a path is left out.
     fn projects<'a>(&'a self, user: &'a User) -> impl Iterator<Item = &'a str> {
         let names = user.groups.iter().filter_map(|group| group.name.strip_prefix(self.prefix.as_str()));
         names.filter(|name| {

@@ -16,8 +16,8 @@ impl Date {
         exists.then(|| Self { days: days(year, month, day) })
     }
 
-    /// The Thursday of a week of ISO 8601, on which weeklies are built. A week belongs to the year in which its Thursday
-    /// is, so a year has a week 53 only if there is a 53rd Thursday.
+    /// The Thursday of a week of ISO 8601, on which weeklies are built. A week belongs to the year in which its
+    /// Thursday is, so a year has a week 53 only if there is a 53rd Thursday.
     pub(crate) fn thursday_of_week(year: u32, week: u32) -> Option<Self> {
         if !(1..=9999).contains(&year) || !(1..=53).contains(&week) {
             return None;

@@ -14,7 +14,7 @@ pub(super) fn whole(pattern: &str) -> Result<Regex, String> {
     Regex::new(&format!(r"\A(?:{pattern})\z")).map_err(problem)
 }
 
-/// Refuses an expression that would compile here but match something else than in Python.
+/// Refuses an expression that would compile here but match differently than in Python.
 pub(super) fn check(pattern: &str) -> Result<(), String> {
     let Some((part, meaning)) = other_meaning(pattern) else { return whole(pattern).map(drop) };
     Err(format!("`{pattern}` has `{part}`, {meaning}; write it in another way"))

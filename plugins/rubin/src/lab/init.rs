@@ -32,7 +32,8 @@ impl Init {
         })
     }
 
-    /// The container for one lab. It has the variables of the lab, and the path, uid and gid of the home that it creates.
+    /// The container for one lab. It has the variables of the lab, and the path, uid and gid of the home that it
+    /// creates.
     pub(crate) fn of(&self, user: &User, home: &str, env: &[EnvVar], resources: &Resources) -> InitContainer {
         let number = |name: &str, number: Option<u32>| Some(EnvVar::literal(name, number?.to_string()));
         let own = [
