@@ -1,5 +1,5 @@
 //! Labs cost hours, and each group has a budget of hours for a number of days. Users who have used up their hours start
-//! nothing more. Running labs continue, and can be stopped.
+//! nothing more. Everything that runs continues, and can be stopped.
 
 use wasmspawner_sdk::host::{self, UseOfDays};
 use wasmspawner_sdk::{

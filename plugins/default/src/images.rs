@@ -21,7 +21,7 @@ struct ImageRepository {
     repository: String,
     /// The patterns of offered tags. A tag must match one of them; without patterns, all are offered.
     tags: Vec<WildMatch>,
-    /// The range of offered versions. Tags that are not versions are not offered.
+    /// The range of offered versions. With a range, tags that are not versions are not offered.
     versions: Option<VersionReq>,
     /// The maximum number of offered images. The newest ones are offered.
     newest: Option<usize>,

@@ -52,8 +52,8 @@ const LETTERS: [(&str, &str); 48] = [
     ("z", "ŹźŻżŽžẐẑẒẓẔẕ"),
 ];
 
-/// Returns the ASCII form of another character: letters and digits, or a space for a separator of words. `None` if the
-/// form is not known here.
+/// Returns the ASCII form of a character that is not ASCII: letters and digits, or a space for a separator of words.
+/// `None` if the form is not known here.
 pub(super) fn transliterate(char: char) -> Option<&'static str> {
     let found = LETTERS.iter().find(|(_, chars)| chars.contains(char)).map(|(ascii, _)| *ascii);
     found.or_else(|| sign(char))
