@@ -1,4 +1,4 @@
-//! A fake collector of traces, which decodes what it is sent.
+//! A fake collector of traces, which decodes the traces that it receives.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Machine code of policies that the services of all tests share, so that each policy is compiled once and not for each test.
+//! Machine code of policies that the services of all tests share: each policy is compiled once and not for each test.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, DirEntry};
@@ -7,29 +7,29 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-/// How many files are kept: those of the last builds.
+/// The number of files that are kept: those of the last builds.
 const KEPT: usize = 200;
 
 /// A folder with machine code.
 pub struct CompiledPolicies(PathBuf);
 
 impl CompiledPolicies {
-    /// Beside what cargo keeps for the tests of the program.
+    /// The folder beside the files that cargo keeps for the tests of the program.
     pub(crate) fn of(program: &Path) -> Self {
         static CLEANED: Once = Once::new();
         let target = program.ancestors().nth(2).unwrap_or(program);
         let folder = target.join("tmp/compiled-policies");
-        // What cannot be removed is in nobody's way.
+        // A file that cannot be removed does no harm.
         CLEANED.call_once(|| drop(remove_old(&folder)));
         Self(folder)
     }
 
-    /// Machine code in any folder, such as that of tests that have the engine in their own process.
+    /// Machine code in any folder, such as that of tests that run the engine in their own process.
     pub fn in_folder(folder: &Path) -> Self {
         Self(folder.to_owned())
     }
 
-    /// Gives a cache what others have compiled.
+    /// Copies the machine code of earlier tests into a cache.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl CompiledPolicies {
         if self.0.exists() { link_all(&self.0, cache) } else { Ok(()) }
     }
 
-    /// Keeps what is in a cache.
+    /// Keeps the content of a cache.
     ///
     /// # Errors
     ///
@@ -47,23 +47,23 @@ impl CompiledPolicies {
         if cache.exists() { link_all(cache, &self.0) } else { Ok(()) }
     }
 
-    /// Gives a service that has no state yet what others have compiled.
+    /// Copies the machine code of earlier tests for a service that has no state yet.
     pub(crate) fn lend(&self, state: &Path) -> io::Result<()> {
         if state.exists() { Ok(()) } else { self.lend_to(&of_service(state)) }
     }
 
-    /// Keeps what the service has compiled.
+    /// Keeps the machine code that the service has compiled.
     pub(crate) fn keep(&self, state: &Path) -> io::Result<()> {
         self.keep_of(&of_service(state))
     }
 }
 
-/// Where a service has the machine code of its policies.
+/// The folder in which a service keeps the machine code of its policies.
 fn of_service(state: &Path) -> PathBuf {
     state.join("compiled-policies")
 }
 
-/// Services never change such a file, but replace it.
+/// Links all files, which is safe because services never change such a file, but replace it.
 fn link_all(from: &Path, to: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(to)?;
     for entry in from.read_dir()? {
@@ -83,7 +83,7 @@ fn link_all(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn copy(file: &Path, to: &Path, name: &OsStr) -> io::Result<()> {
-    // Nobody must see a part of it.
+    // The copy gets its name when it is complete, so no service sees a part of it.
     let mut copy = tempfile::NamedTempFile::new_in(to)?;
     io::copy(&mut fs::File::open(file)?, &mut copy)?;
     copy.persist(to.join(name))?;

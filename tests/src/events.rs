@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde_json::Value;
 
-/// How long a test waits for an event.
+/// The time limit for an event that a test waits for.
 const BOUND: Duration = Duration::from_mins(1);
 
 /// One event.

@@ -1,5 +1,5 @@
-//! A fake JupyterHub that serves the list of users, with faults that a real one has only rarely. Tests with a real Hub
-//! are in `tests/e2e`.
+//! A fake JupyterHub that serves the list of users, with faults that are rare in a real one. Tests with a real Hub are
+//! in `tests/e2e`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ pub struct FakeHub {
     passes: Arc<Semaphore>,
 }
 
-/// How the Hub answers.
+/// The answers of the Hub.
 #[derive(Debug, Clone)]
 struct Answers {
     users: BTreeSet<String>,
@@ -115,7 +115,7 @@ impl FakeHub {
         self.passes.add_permits(1);
     }
 
-    /// How often a first page was requested.
+    /// The number of requests for a first page.
     pub fn lists(&self) -> usize {
         self.lists.load(Ordering::SeqCst)
     }

@@ -40,13 +40,13 @@ pub enum IssuerFault {
     None,
     /// All requests are answered with 502.
     Away,
-    /// The description is that of another issuer.
+    /// The description names another issuer.
     DescribesAnother,
     /// Requests for the keys are redirected.
     Redirects(String),
     /// The key set is larger than any real one.
     HugeKeySet,
-    /// The key set has the keys a hundred times.
+    /// The key set repeats the keys a hundred times.
     ManyKeys,
     /// The key set is a web page.
     Html,
@@ -71,7 +71,7 @@ impl Issuer {
         Ok(issuer)
     }
 
-    /// The identifier, which tokens have in `iss`.
+    /// The identifier of the provider, which is the claim `iss` of its tokens.
     pub fn url(&self) -> String {
         format!("http://{}/realms/lab", self.address)
     }
@@ -97,7 +97,7 @@ impl Issuer {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// How often the keys were requested.
+    /// The number of requests for the keys.
     pub fn key_sets(&self) -> usize {
         self.key_sets.load(Ordering::SeqCst)
     }

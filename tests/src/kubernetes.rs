@@ -38,7 +38,7 @@ impl Cluster {
         Ok(Some(Self { client, namespace: made.metadata.name.context("no name")? }))
     }
 
-    /// True if the cluster already has a node, so that its pods run.
+    /// Returns true if the cluster already has a node, so that its pods run.
     pub async fn has_nodes(&self) -> anyhow::Result<bool> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         Ok(!nodes.list(&ListParams::default().limit(1)).await?.items.is_empty())

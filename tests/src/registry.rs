@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::service::own_address;
 
-/// Time limit for the registry to answer.
+/// The time limit for the start of the registry.
 const START: Duration = Duration::from_secs(30);
 
 /// A running registry; it ends when this value is dropped.
@@ -24,7 +24,7 @@ pub struct Registry {
 
 impl Registry {
     /// Starts a registry without TLS. `htpasswd` is the file of its logins; without it, everybody may read and write.
-    /// `None` if the program is not installed, which is printed.
+    /// Returns `None` and prints a message if the program is not installed.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ fn skipped() {
     println!("skipped: a registry is needed; `make e2e` installs one");
 }
 
-/// The program, where `tests/node/debian.py` puts it.
+/// The program, at the place where `tests/node/debian.py` installs it.
 fn program() -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))?;

@@ -128,15 +128,16 @@ impl Service {
         Ok(Output { status: process.wait()?, stdout: Vec::new(), stderr: text })
     }
 
-    /// Kills the service without warning, and starts it again. What its cluster has shown until now is there again.
+    /// Kills the service without warning, and starts it again. Everything that its cluster has shown until now is there
+    /// again.
     pub async fn crash_and_restart(&mut self) -> anyhow::Result<()> {
         self.sync().await?;
         self.kill();
         self.run().await
     }
 
-    /// Waits until all that the one-machine cluster shows is on disk. It writes in order, so the answer to one more write
-    /// comes after it.
+    /// Waits until everything that the one-machine cluster shows is on disk. The cluster writes in order, so the answer
+    /// to one more write comes after that.
     pub async fn sync(&self) -> anyhow::Result<()> {
         static COUNT: AtomicU8 = AtomicU8::new(0);
         if self.process.is_none() || !self.kubeconfig().exists() {
@@ -287,7 +288,7 @@ impl Service {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("serve").arg("--config").arg(self.config_file()).env_remove("RUST_LOG");
-        // Set by `make run`, too, and recommended in `deploy/README.md`.
+        // `make run` sets this, too, and `deploy/README.md` recommends it.
         command.env("MALLOC_ARENA_MAX", "1");
         command
     }
@@ -348,7 +349,7 @@ impl Drop for Service {
     }
 }
 
-/// Gives policies the time that a busy machine needs: a call may wait for the CPU for ten times as long as it may compute.
+/// Gives policies the time that a busy machine needs: a call may wait for the CPU ten times as long as it may compute.
 fn be_patient(config: &mut Value) {
     let policies = config.get_mut("policies").and_then(Value::as_array_mut).into_iter().flatten();
     for policy in policies.filter_map(Value::as_object_mut) {
@@ -356,7 +357,7 @@ fn be_patient(config: &mut Value) {
     }
 }
 
-/// An address for one service alone: Linux answers on all of 127/8, so that parallel tests never need the same port.
+/// An address for this service alone. Linux answers on all of 127/8, so parallel tests never need the same port.
 pub(crate) fn own_address() -> Ipv4Addr {
     static COUNT: AtomicU8 = AtomicU8::new(1);
     let [.., high, low] = std::process::id().to_be_bytes();

@@ -1,4 +1,4 @@
-//! Keys that sign tokens, without the library that the service checks them with.
+//! Keys that sign tokens. They do not use the library with which the service checks tokens.
 
 use anyhow::anyhow;
 use base64::Engine as _;
@@ -23,7 +23,7 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// The RSA key of RFC 7515, appendix A.2, of which everybody knows both parts.
+    /// The RSA key of RFC 7515, appendix A.2, whose public and private parts are published.
     pub fn rsa(id: &str) -> anyhow::Result<Self> {
         let decoded = |text: &str| URL_SAFE_NO_PAD.decode(text);
         let components = KeyPairComponents {
@@ -81,7 +81,7 @@ impl SigningKey {
         self.token_with(&self.header(), claims)
     }
 
-    /// A token with this header and these claims, signed with this key, whatever the header says.
+    /// A token with this header and these claims. It is signed with this key, whatever the header says.
     pub fn token_with(&self, header: &Value, claims: &Value) -> anyhow::Result<String> {
         let message = message(header, claims);
         let signature = self.sign(message.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Waiting for what the service does in its own time.
+//! Waits for asynchronous work of the service.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::Client;
 
-/// How often it is looked.
+/// The time between two looks.
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Calls `look` until it returns a value.
@@ -19,7 +19,7 @@ pub async fn until_some<T>(look: impl AsyncFnMut() -> Option<T>) -> T {
     some_within(Duration::from_mins(1), look).await.unwrap()
 }
 
-/// What `look` returns, which is called until it returns a value; `None` after `limit`.
+/// Calls `look` until it returns a value. Returns `None` after `limit`.
 pub async fn some_within<T>(limit: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let mut again = tokio::time::interval(AGAIN);
     let looking = async {
@@ -33,7 +33,7 @@ pub async fn some_within<T>(limit: Duration, mut look: impl AsyncFnMut() -> Opti
     tokio::time::timeout(limit, looking).await.ok()
 }
 
-/// Waits until a lab runs. It is there all the time, also if the service was just started again.
+/// Waits until a lab runs. The lab must exist all the time, even if the service was only just started again.
 ///
 /// # Panics
 ///

@@ -123,7 +123,7 @@ fn render_prints_what_a_spawn_would_create() {
     assert!(wrong.stderr.contains("size") && wrong.stderr.contains("large"), "{}", wrong.stderr);
 }
 
-/// What the page of the policy `sudo-by-group` says.
+/// The statements on the page of the policy `sudo-by-group`.
 #[test]
 fn sudo_is_for_members_and_needs_what_the_operator_allows() {
     let rendered = |grants: Value, group: &str| {

@@ -1,5 +1,5 @@
-//! A policy that misbehaves fails only the request that called it, and the error names it. No other tests run beside these:
-//! endless loops get what CPU is left, and without any nobody knows that they are loops.
+//! A policy that misbehaves fails only the request that called it, and the error names it. No other tests run beside
+//! these: endless loops get only the CPU that is left, and without any CPU they cannot be recognized as loops.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,13 +10,14 @@ use wasmspawner_tests::waiting::until_some;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
-/// A service whose policy may compute for 20 ms. It has a second for that, and so much a busy machine gives it, too.
+/// A service whose policy may compute for 20 ms. The policy has a second for that, and even a busy machine gives it
+/// that much CPU.
 async fn with_little_time() -> Service {
     let limits = json!({ "deadline_ms": 20 });
     Service::start_with(BINARY, |config| config["policies"][0]["limits"] = limits).await.unwrap()
 }
 
-/// The answer to a spawn for whose policies this machine has CPU.
+/// The answer to a spawn, requested again until this machine has CPU for its policies.
 async fn spawn(user: &Client, lab: &str) -> Answer {
     until_some(async || {
         let answer = user.spawn(lab).await.unwrap();
@@ -63,7 +64,7 @@ async fn only_victims_fail<const N: usize>(service: &Service, acts: [&str; N]) {
     assert_eq!(events.last().unwrap().kind, "complete");
 }
 
-/// What no cluster would accept is refused before it gets there, and the message says it in a few words.
+/// A value that no cluster would accept is refused before it reaches one, with a short message.
 #[tokio::test]
 async fn strange_texts_in_a_pod_are_refused_by_field() {
     let service = Service::start(BINARY).await.unwrap();

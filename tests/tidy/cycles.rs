@@ -52,7 +52,7 @@ fn modules(source: &str) -> BTreeMap<ModulePath, Module> {
     files.into_iter().filter(|file| !is_test(file)).map(|file| module(source, &file)).collect()
 }
 
-/// Tests may use whatever they test.
+/// Tests may use everything that they test.
 fn is_test(file: &Text) -> bool {
     file.path.ends_with("tests.rs") || file.path.contains("/tests/") || file.path.ends_with("/properties.rs")
 }
@@ -75,7 +75,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// The path from the crate's root; nothing for a path that leads elsewhere, or nowhere but here.
+    /// Returns the path from the crate's root. `None` for a path that leads elsewhere, or that is valid only in this
+    /// module.
     fn absolute(&self, path: &[String]) -> Option<ModulePath> {
         let supers = path.iter().take_while(|segment| *segment == "super").count();
         let (base, rest) = match path.first()?.as_str() {
@@ -129,8 +130,8 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// The modules that each module uses. The module itself and those above and below it are left out, because others see a
-/// folder's `mod.rs` and the files beside it as one module.
+/// The modules that each module uses. The module itself and those above and below it are left out, because a folder's
+/// `mod.rs` and the files beside it look like one module from outside.
 fn uses(modules: &BTreeMap<ModulePath, Module>) -> BTreeMap<&ModulePath, BTreeSet<&ModulePath>> {
     let used_by = |(path, module)| {
         let path: &ModulePath = path;
@@ -168,7 +169,7 @@ fn folders<'a>(
     folders
 }
 
-/// The groups of nodes that reach each other, one by one or round a longer way.
+/// The groups of nodes that reach each other, directly or through others.
 fn cycles<N: Ord + Copy>(uses: &BTreeMap<N, BTreeSet<N>>) -> Vec<Vec<N>> {
     let reached: BTreeMap<N, BTreeSet<N>> = uses.keys().map(|from| (*from, reach(uses, *from))).collect();
     let mut found = BTreeSet::new();

@@ -3,7 +3,7 @@
 use super::assert_rule;
 use super::tree::{Text, read, texts};
 
-/// People read a recipe as a whole before they change it.
+/// Recipes are short because people read a recipe as a whole before they change it.
 #[test]
 fn recipes_have_at_most_100_lines_before_their_tests() {
     let recipe = |file: &Text| {

@@ -1,4 +1,4 @@
-//! SECURITY.md names the tests that show its claims.
+//! SECURITY.md names the tests for its claims.
 
 use super::assert_rule;
 use super::tree::{read, texts};

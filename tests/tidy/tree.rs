@@ -24,7 +24,7 @@ impl Text {
 
 /// All text files, sorted, without built or installed files and those of git.
 pub(crate) fn texts() -> Vec<Text> {
-    // That of this run: clones that share a target folder share the program.
+    // The folder of this run is read at run time, because clones that share a target folder share the program.
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap());
     let root = package.join("../..").canonicalize().unwrap();
     let mut found = Vec::new();

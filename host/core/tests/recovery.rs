@@ -188,7 +188,7 @@ proptest! {
         match &after.phase {
             Phase::Running(_) => prop_assert!(!stopped && !deleted && !failed && pod == Presence::Present),
             Phase::Starting(_) => prop_assert!(!stopped && !deleted && !ready && !pod.is_missing()),
-            // A lab that was ready and whose pod no longer exists has ended by itself.
+            // A lab that was ready and whose pod no longer exists has ended on its own.
             Phase::Absent => prop_assert!((stopped || deleted || ready) && pod.is_missing() && rest.is_missing()),
             Phase::CleaningUp(_) => prop_assert!((stopped || deleted || ready) && pod.is_missing()),
             Phase::Stopping(_) | Phase::Failed(_) => {}

@@ -1,4 +1,4 @@
-//! What is seen of a workload, and what that means for a lab in it.
+//! The observed state of a workload, and its meaning for a lab in it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -49,7 +49,7 @@ fn deployment(spec: &Value) -> WorkloadObject {
     WorkloadObject::read(workload.kind, &object).unwrap()
 }
 
-/// A pod of the Deployment with the lab of this operation; `age` says how old it is.
+/// A pod of the Deployment with the lab of this operation; `age` is its age in seconds.
 fn pod(name: &str, age: i64, operation: &str, status: &str) -> Value {
     let created = Timestamp::from_second(1_000_000 - age).unwrap();
     let state = |status: &str| match status {
@@ -90,7 +90,7 @@ fn pod(name: &str, age: i64, operation: &str, status: &str) -> Value {
     })
 }
 
-/// The `ReplicaSet`s of the `Deployment` and of somebody else's.
+/// The `ReplicaSet`s of the `Deployment` and of another owner's.
 fn revisions() -> Revisions {
     let revision = |uid: &str, deployment: &str| (uid.to_owned(), deployment.to_owned());
     Revisions::from([revision("uid-of-web-abc", "uid-of-web"), revision("uid-of-forged", "uid-of-another")])
@@ -172,7 +172,7 @@ fn the_stage_is_that_of_the_lab_and_not_that_of_the_service_beside_it() {
     assert_eq!(stage(&seen(Some(&state), &[], None)), (Stage::Scheduling, "Rollout".to_owned()));
 }
 
-/// Anybody who may create pods can write labels, and make a `ReplicaSet` of any name.
+/// Everybody who may create pods can write labels, and make a `ReplicaSet` of any name.
 #[test]
 fn only_a_pod_of_the_workload_s_own_revision_is_the_lab_s() {
     for (kind, uid, is_ours) in [
@@ -297,7 +297,7 @@ fn a_volume_that_a_container_of_others_mounts_is_theirs() {
     let volume = mark().part("nss");
     mounted["spec"]["containers"][1]["volumeMounts"] = json!([{ "name": volume, "mountPath": "/etc" }]);
     assert_eq!(remains(&mounted)["spec"], Value::Null, "the lab's own mount");
-    // Also where the container has a name as those of labs have.
+    // The same holds for a container whose name looks like a lab's.
     for (place, name) in [("containers", "web"), ("initContainers", "lab-0123456789")] {
         let mut taken = mounted.clone();
         let mounts = json!([{ "name": volume, "mountPath": "/stolen" }]);
@@ -311,7 +311,7 @@ fn a_volume_that_a_container_of_others_mounts_is_theirs() {
         assert_eq!(patch["spec"]["template"]["spec"]["volumes"], json!([]), "{place}");
         assert!(object.state.labs.contains_key(&mark()));
     }
-    // What is left afterwards is no lab.
+    // The remaining parts are not a lab.
     let after = json!({ "spec": {
         "containers": [{ "name": "web", "volumeMounts": [{ "name": volume, "mountPath": "/mine" }] }],
         "volumes": [{ "name": volume }],

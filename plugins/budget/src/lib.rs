@@ -1,18 +1,18 @@
-//! Labs cost hours, of which each group has so many for a number of days. Who has used them up starts nothing more; what runs
-//! goes on, and can be stopped.
+//! Labs cost hours, and each group has a budget of hours for a number of days. Users who have used up their hours start
+//! nothing more. Everything that runs continues, and can be stopped.
 
 use wasmspawner_sdk::host::{self, UseOfDays};
 use wasmspawner_sdk::{
     Action, AuthorizeRequest, Denial, Error, Info, Policy, Section, Verdict, export, hooks,
 };
 
-/// The budgets, and who needs none.
+/// The budgets, and the groups that need none.
 pub struct Budgets {
     budgets: Vec<Budget>,
     except_groups: Vec<String>,
 }
 
-/// What the members of some groups may use in so many days.
+/// The hours that the members of some groups may use within a number of days.
 struct Budget {
     groups: Vec<String>,
     days: u32,
@@ -40,7 +40,7 @@ impl Budget {
         budget
     }
 
-    /// What has been used up.
+    /// Returns the denial for the first amount that is used up.
     fn used_up(&self, used: UseOfDays) -> Option<Denial> {
         let known = [
             ("lab-hours", self.lab_hours, used.lab_seconds),

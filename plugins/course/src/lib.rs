@@ -1,10 +1,10 @@
-//! Courses with nbgrader: students and instructors of a course find its exchange, shared files, and the instructors its course
-//! directory, in their labs.
+//! Courses with nbgrader. In their labs, students and instructors of a course find its exchange and its shared files,
+//! and instructors also its course directory.
 
 use wasmspawner_sdk::pod::{Customization, EnvVar, Mount, Volume};
 use wasmspawner_sdk::{Error, Info, Options, Policy, Section, User, export, hooks};
 
-/// The courses of a site. Students of a course are in the group of its name; who grades it, in another one.
+/// The courses of a site. Students of a course are in the group of its name; its graders are in another one.
 pub struct Nbgrader {
     server: String,
     export: String,
@@ -64,7 +64,7 @@ impl hooks::BuildPod for Nbgrader {
             let mount = |part: &str| {
                 Mount::new("courses", format!("/courses/{name}/{part}")).sub_path(format!("{name}/{part}"))
             };
-            // nbgrader checks who may write what in its exchange by the owners of the files.
+            // nbgrader checks write permissions in its exchange by the owners of the files.
             lab.mounts.push(mount("exchange"));
             lab.mounts.push(if grades { mount("shared") } else { mount("shared").read_only() });
             if grades {

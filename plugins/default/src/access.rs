@@ -35,7 +35,7 @@ impl Access {
 }
 
 impl hooks::Authorize for DefaultPolicy {
-    /// A stop is never refused: users who may not start a lab must still be able to stop their own.
+    /// Never refuses a stop: users who may not start a lab must still be able to stop their own.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
         if request.action == Action::Stop {
             return Ok(Verdict::Allow);

@@ -1,7 +1,7 @@
 use wasmspawner_sdk::Section;
 use wasmspawner_sdk::host::{ChildKind, ChildOfLab, UseOfUser};
 
-/// How much a user's labs may start, all together. An absent limit does not limit.
+/// The limits on the kernels and Dask pools of all labs of a user together. An absent limit means no limit.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ChildLimits {
     pub(crate) kernels: Option<u32>,
@@ -18,7 +18,8 @@ impl ChildLimits {
         }
     }
 
-    /// Why a user who has `present` may not have this child too. A pool counts with all the workers that it may have.
+    /// The reason why a user with the use `present` may not have this child too. A pool counts with its maximum number
+    /// of workers.
     pub(crate) fn refusal(&self, child: &ChildOfLab, present: &UseOfUser) -> Option<String> {
         let full = |have: u32, limit: Option<u32>, what: &str| {
             let limit = limit.filter(|limit| have >= *limit)?;

@@ -4,7 +4,7 @@ use wasmspawner_sdk::pod::{EnvValue, EnvVar};
 /// A variable of the lab's environment.
 pub(crate) type Variable = EnvVar;
 
-/// Reads variables by name. The value is a text, or an object that says where the value comes from.
+/// Reads variables by name. The value is a text, or an object that names the source of the value.
 pub(crate) fn read(config: &mut Section<'_>, key: &'static str) -> Vec<Variable> {
     let entries: std::collections::BTreeMap<String, serde_json::Value> = config.or_default(key);
     let mut variables = Vec::new();

@@ -1,4 +1,4 @@
-//! Where labs run: the environment class of a size, of a group, or of the site.
+//! The environment class of a lab: that of its size, of a group, or of the site.
 
 use wasmspawner_sdk::{Section, User};
 
@@ -22,7 +22,7 @@ impl Environments {
         Self { everybody: config.optional("environment_class"), of_groups }
     }
 
-    /// The class for a lab of this user, whose size may have one of its own.
+    /// The class for a lab of this user. `size` is the class of the lab's size, if it has one.
     pub(crate) fn class(&self, user: &User, size: Option<&String>) -> Option<String> {
         let of_group = self.of_groups.iter().find(|(groups, _)| user.is_in_any(groups));
         size.or(of_group.map(|(_, class)| class)).or(self.everybody.as_ref()).cloned()

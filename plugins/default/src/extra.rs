@@ -18,7 +18,7 @@ pub(crate) struct Extra {
 enum Effect {
     /// Variables that are set while a checkbox is on.
     WhenOn(Vec<(String, String)>),
-    /// The variable that gets the field's value.
+    /// The variable that receives the field's value.
     Value(Option<String>),
 }
 

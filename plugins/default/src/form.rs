@@ -3,7 +3,7 @@ use wasmspawner_sdk::{Error, FieldError, Options, hooks, submission};
 
 use crate::DefaultPolicy;
 
-/// Up to this number images are shown as cards, and more of them as a list.
+/// The maximum number of images that are shown as cards. More images are shown as a list.
 const CARDS: usize = 4;
 
 impl hooks::Form for DefaultPolicy {

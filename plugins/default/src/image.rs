@@ -7,11 +7,11 @@ use crate::lab_server;
 pub(crate) struct ImageChoice {
     pub(crate) image: Image,
     pub(crate) program: Program,
-    /// Nodes are to have the image before somebody asks for it.
+    /// True if nodes pull the image before anyone asks for it.
     pub(crate) prepull: bool,
 }
 
-/// What runs in an image instead of the site's command, and how it is reached.
+/// The program of an image that replaces the site's command, with its port and probe.
 pub(crate) struct Program {
     pub(crate) command: Option<Vec<String>>,
     pub(crate) args: Option<Vec<String>>,
@@ -42,7 +42,7 @@ impl ImageChoice {
         (Self { image, program: Program::read(entry), prepull }, Some(tag))
     }
 
-    /// The reference with the digest, as the service writes it into pods: a digest in the reference is kept.
+    /// The reference with the digest, as the service writes it into pods. A digest in the reference is kept.
     pub(crate) fn pinned(&self) -> String {
         let reference = &self.image.reference;
         match &self.image.digest {

@@ -1,4 +1,4 @@
-//! The images that users choose from: a list, and those that repositories have.
+//! The images that users choose from: a list, and the images of repositories.
 
 use semver::{Version, VersionReq};
 use wasmspawner_sdk::images::{Entry, ImageMenu, Place, WantedImage};
@@ -19,20 +19,20 @@ pub(crate) struct Images {
 struct ImageRepository {
     name: String,
     repository: String,
-    /// Only tags that one of these patterns fits; all if there is none.
+    /// The patterns of offered tags. A tag must match one of them; without patterns, all are offered.
     tags: Vec<WildMatch>,
-    /// Only tags that are versions in this range.
+    /// The range of offered versions. With a range, tags that are not versions are not offered.
     versions: Option<VersionReq>,
-    /// Only so many, the newest ones.
+    /// The maximum number of offered images. The newest ones are offered.
     newest: Option<usize>,
     /// The label, in which `{tag}` stands for the tag.
     label: String,
     description: Option<String>,
-    /// The newest one is recommended.
+    /// True if the newest image is recommended.
     recommended: bool,
-    /// Nodes are to have so many of the offered images, the newest ones.
+    /// The number of offered images that nodes pull in advance. The newest ones are pulled.
     prepull: usize,
-    /// Only members of these groups see the images; if empty, every user does.
+    /// The groups whose members see the images; if empty, every user does.
     groups: Vec<String>,
     program: Program,
 }
@@ -67,12 +67,12 @@ impl Images {
         self.list.is_empty() && self.repositories.is_empty()
     }
 
-    /// True if the service offers the images, and not this policy's form.
+    /// True if the service offers the images instead of this policy's form.
     pub(crate) fn are_a_menu(&self) -> bool {
         !self.repositories.is_empty()
     }
 
-    /// The image of the list that the options mean; `None` if the image is one of a repository, or if there is no list.
+    /// The chosen image of the list. `None` if the image is one of a repository, or if there is no list.
     pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Option<&ImageChoice>, Error> {
         if self.are_a_menu() && options.text("image").is_none_or(|name| self.repository(name).is_some()) {
             return Ok(None);
@@ -80,7 +80,7 @@ impl Images {
         Ok(self.list.chosen(user, "image", options)?.map(|entry| &entry.value))
     }
 
-    /// What runs in the chosen image instead of the site's command, and where it listens.
+    /// The program of the chosen image that replaces the site's command, with its port and probe.
     pub(crate) fn program(&self, user: &User, options: &Options) -> Result<Option<&Program>, Error> {
         if let Some(image) = self.chosen(user, options)? {
             return Ok(Some(&image.program));
@@ -88,7 +88,7 @@ impl Images {
         Ok(options.text("image").and_then(|name| self.repository(name)).map(|repository| &repository.program))
     }
 
-    /// The images that nodes are to have: those of the list, and then those of the repositories.
+    /// The images that nodes pull: those of the list, and then those of the repositories.
     pub(crate) fn wanted(&self) -> Vec<String> {
         let listed = self.list.entries().iter().map(|entry| &entry.value).filter(|image| image.prepull);
         let found = self.repositories.iter().flat_map(ImageRepository::wanted);
@@ -160,7 +160,7 @@ impl ImageRepository {
         self.offered().enumerate().map(entry).collect()
     }
 
-    /// The images that nodes are to have.
+    /// The images that nodes pull.
     fn wanted(&self) -> Vec<String> {
         self.offered().take(self.prepull).map(|tag| self.reference(&tag)).collect()
     }
@@ -170,7 +170,7 @@ impl ImageRepository {
     }
 }
 
-/// The version that a tag is: `2.0.1`, `v2.0.1` or, for short, `2.0`.
+/// Parses a tag as a version: `2.0.1`, `v2.0.1` or, for short, `2.0`.
 fn version(tag: &str) -> Option<Version> {
     let tag = tag.strip_prefix('v').unwrap_or(tag);
     let (numbers, _) = tag.split_once(['-', '+']).unwrap_or((tag, ""));
@@ -183,7 +183,7 @@ fn version(tag: &str) -> Option<Version> {
 }
 
 impl hooks::Images for DefaultPolicy {
-    /// A site that only has a list offers it in this policy's form.
+    /// Returns the menu. A site that has only a list offers it in this policy's form.
     fn menu(&self, user: &User, _: &str) -> Result<Option<ImageMenu>, Error> {
         if !self.images.are_a_menu() {
             return Ok(None);

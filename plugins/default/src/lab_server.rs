@@ -1,4 +1,4 @@
-//! Labs whose program is not the Jupyter of the service's own configuration: where they listen, and when they are ready.
+//! Labs whose program is not the Jupyter of the service's own configuration: their port, and their readiness probe.
 
 use serde_json::Value;
 use wasmspawner_sdk::lab_server::{Probe, Settings};
@@ -20,7 +20,7 @@ pub(crate) fn read(entry: &mut Section<'_>) -> Settings {
     Settings { port: entry.optional("port"), probe: probe(entry) }
 }
 
-/// Reads the key `probe`, how the kubelet finds out that the lab is ready: `tcp`, `none`, or an HTTP path.
+/// Reads the key `probe`, the kubelet's check that the lab is ready: `tcp`, `none`, or an HTTP path.
 pub(crate) fn probe(entry: &mut Section<'_>) -> Option<Probe> {
     let value: Value = entry.optional("probe")?;
     let probe = match &value {

@@ -1,5 +1,5 @@
-//! The policy for sites that want no code of their own. Its configuration (`schema.json`) defines sizes and images or
-//! KubeSpawner's profiles, environment, volumes, init containers, quotas, and who may start labs.
+//! The policy for sites without code of their own. Its configuration (`schema.json`) defines sizes and images or
+//! KubeSpawner's profiles, environment, volumes, init containers, quotas, and the users who may start labs.
 //!
 //! Strings of the configuration may contain the service's template fields. The service expands them in names and paths
 //! of storage. This policy expands all others (`template`), before it adds values of users.
@@ -47,7 +47,7 @@ pub struct DefaultPolicy {
     images: Images,
     sizes: Menu<Size>,
     profiles: Profiles,
-    /// Nodes are to have the images of the profiles before somebody asks for them.
+    /// True if nodes pull the images of the profiles before anyone asks for them.
     prepull_profiles: bool,
     extras: Vec<Extra>,
     env: Vec<Variable>,

@@ -6,7 +6,7 @@ pub(crate) struct Entry<T> {
     pub(crate) name: String,
     pub(crate) label: String,
     pub(crate) description: Option<String>,
-    /// Only members of these groups see the choice; if empty, every user does.
+    /// The groups whose members see the choice; if empty, every user does.
     groups: Vec<String>,
     pub(crate) value: T,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Menu<T> {
     default: Option<String>,
 }
 
-/// Reads an entry of a menu: its value, and a description for an entry whose configuration has none.
+/// A function that reads an entry of a menu: its value, and a description for an entry whose configuration has none.
 type ReadEntry<T> = fn(&mut Section<'_>) -> (T, Option<String>);
 
 impl<T> Menu<T> {
@@ -81,7 +81,7 @@ impl<T> Menu<T> {
         self.entries.iter().filter(|entry| entry.open_to(user))
     }
 
-    /// True if the configuration says which entry is chosen at first.
+    /// True if the configuration names the initial choice.
     pub(crate) fn has_default(&self) -> bool {
         self.default.is_some()
     }

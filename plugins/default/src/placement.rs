@@ -35,7 +35,7 @@ pub(crate) fn toleration(entry: &mut Section<'_>) -> Toleration {
     toleration_of(entry, effect, "seconds")
 }
 
-/// Reads a toleration. Its two formats differ only in how the effect is written and how the seconds are called.
+/// Reads a toleration. The two formats differ only in the notation of the effect and in the key of the seconds.
 pub(crate) fn toleration_of(
     entry: &mut Section<'_>,
     effect: Option<TaintEffect>,

@@ -13,7 +13,7 @@ pub(crate) struct Quotas {
     groups: BTreeMap<String, Limits>,
 }
 
-/// The limits of some users: on resources, and on what labs start.
+/// The limits of some users: on resources, and on the children of labs.
 #[derive(Default)]
 struct Limits {
     quota: Quota,
@@ -29,7 +29,7 @@ impl Quotas {
         read.unwrap_or_default()
     }
 
-    /// The limits of a user: each is the largest that one of their groups has, or else the default.
+    /// The limits of a user. Each is the largest one of the user's groups, or else the default.
     fn of(&self, user: &User) -> Quota {
         let groups: Vec<&Quota> = self.groups_of(user).map(|limits| &limits.quota).collect();
         let default = &self.default.quota;
@@ -43,7 +43,7 @@ impl Quotas {
         }
     }
 
-    /// How much a user's labs may start, by the same rule.
+    /// The limits on the children of a user's labs, by the same rule.
     pub(crate) fn of_children(&self, user: &User) -> ChildLimits {
         let of = |limit: fn(&ChildLimits) -> Option<u32>| {
             let largest = self.groups_of(user).filter_map(|limits| limit(&limits.children)).max();

@@ -37,7 +37,7 @@ impl Storage {
     }
 }
 
-/// The name or path in the source in which the service expands template fields.
+/// The part of the source in which the service expands template fields: a name or a path.
 pub(crate) fn name(volume: &mut Volume) -> Option<&mut String> {
     match &mut volume.source {
         VolumeSource::Nfs(nfs) => Some(&mut nfs.path),

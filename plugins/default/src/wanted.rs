@@ -1,4 +1,4 @@
-//! The images that nodes are to have before somebody asks for them.
+//! The images that nodes pull before anyone asks for them.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use wasmspawner_sdk::images::WantedImage;
 use crate::{DefaultPolicy, pod};
 
 impl DefaultPolicy {
-    /// The images of the list, of the repositories and of the profiles that nodes are to have, each in its order.
+    /// The images of the list, of the repositories and of the profiles that nodes pull, each in its order.
     pub(crate) fn wanted_images(&self) -> Vec<WantedImage> {
         let node_selector = pod::pairs(&self.placement.node_selector);
         let of_site = |reference| WantedImage { reference, node_selector: node_selector.clone() };

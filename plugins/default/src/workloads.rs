@@ -1,4 +1,4 @@
-//! Who may have a lab in which workload, and what of it the lab sees.
+//! The users who may have a lab in a workload, and the parts of the workload that the lab sees.
 
 use wasmspawner_sdk::inject::{Access, Verdict, VolumeAccess, Workload, WorkloadKind};
 use wasmspawner_sdk::{Error, Options, Section, User, hooks};
@@ -76,7 +76,7 @@ impl Pattern {
 }
 
 impl hooks::Inject for DefaultPolicy {
-    /// The first rule that fits decides what the lab sees. Without a rule, nobody may.
+    /// Applies the first rule that fits, which decides what the lab sees. Without a rule, nobody may have a lab.
     fn inject(&self, user: &User, _: &str, _: &Options, workload: &Workload) -> Result<Verdict, Error> {
         let rule = self.workloads.iter().find(|rule| rule.allows(user, workload));
         Ok(match rule {

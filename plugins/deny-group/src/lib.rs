@@ -11,7 +11,7 @@ pub struct DenyGroup {
     message: String,
 }
 
-/// The actions that can be refused, by their names. A stop is never refused.
+/// The actions that can be refused, by name. A stop is never refused.
 const ACTIONS: [(&str, Action); 4] = [
     ("spawn", Action::Spawn),
     ("start-kernel", Action::StartKernel),
@@ -56,7 +56,7 @@ impl Policy for DenyGroup {
 }
 
 impl hooks::Authorize for DenyGroup {
-    /// A stop is never refused: users who may not start a lab must still be able to stop their own.
+    /// Never refuses a stop: users who may not start a lab must still be able to stop their own.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
         if !self.actions.contains(&request.action) {
             return Ok(Verdict::Allow);

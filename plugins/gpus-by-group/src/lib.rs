@@ -1,5 +1,5 @@
-//! GPUs for members of groups, at the times of each group. A GPU is a field of the spawn form, and an entry of the pod's
-//! resources.
+//! GPUs for members of groups, at the times of each group. A GPU is a field of the spawn form, and an entry of the
+//! pod's resources.
 
 use wasmspawner_sdk::form::{Field, FormContext, NumberInput};
 use wasmspawner_sdk::pod::{Customization, Resources, Toleration};
@@ -11,7 +11,7 @@ use wasmspawner_sdk::{
 /// The option of the form.
 const GPUS: &str = "gpus";
 
-/// Who may have how many GPUs, and when.
+/// The number of GPUs that members of each group may have, and the times at which they may have them.
 pub struct GpusByGroup {
     resource: String,
     rules: Vec<Rule>,
@@ -20,7 +20,7 @@ pub struct GpusByGroup {
 struct Rule {
     group: String,
     gpus: u32,
-    /// At any time if there is none.
+    /// The times of the rule. Without windows it applies at any time.
     windows: Vec<WeeklyWindow>,
 }
 
@@ -76,7 +76,7 @@ impl hooks::Quota for GpusByGroup {
 }
 
 impl hooks::BuildPod for GpusByGroup {
-    /// Not every lab is started with the form, so this asks again how many the user may have.
+    /// Checks again how many GPUs the user may have, because not every lab is started with the form.
     fn customize(&self, user: &User, _server: &str, options: &Options) -> Result<Customization, Error> {
         let (asked, most) = (options.count(GPUS)?, self.most(user));
         if asked > most {

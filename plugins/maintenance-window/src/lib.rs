@@ -1,11 +1,11 @@
-//! Nobody starts anything while the site is maintained: no labs, kernels and Dask pools. What runs goes on, and can be stopped.
+//! Denies new labs, kernels and Dask pools during maintenance of the site. Running ones continue, and can be stopped.
 
 use wasmspawner_sdk::{
     Action, AuthorizeRequest, Denial, Error, Info, Policy, Section, Verdict, WeeklyWindow, export, hooks,
     host,
 };
 
-/// When nobody starts anything, except these groups.
+/// The times at which nobody starts anything, except members of these groups.
 pub struct MaintenanceWindow {
     windows: Vec<WeeklyWindow>,
     except_groups: Vec<String>,

@@ -1,9 +1,9 @@
-//! Pools of nodes: the labs of each group on its own nodes, which keep other pods away.
+//! Pools of nodes. The labs of each group run on its own nodes, which keep other pods away.
 
 use wasmspawner_sdk::pod::{AffinityPreset, Customization, TaintEffect, Toleration, TolerationOperator};
 use wasmspawner_sdk::{Error, Info, Options, Pair, Policy, Section, User, export, hooks};
 
-/// The pools. The first that is for the user counts.
+/// The pools. The first one for the user applies.
 pub struct NodePools {
     label: String,
     pools: Vec<Pool>,
@@ -12,7 +12,7 @@ pub struct NodePools {
 struct Pool {
     /// The value of the label, and of the taint.
     name: String,
-    /// Whose labs; everybody's if it names no group.
+    /// The groups whose labs run in the pool; if empty, everybody's do.
     groups: Vec<String>,
     tainted: bool,
 }

@@ -1,9 +1,9 @@
-//! The directories of a user's projects, which are groups whose names begin in a certain way: on NFS, or in claims that exist.
+//! The directories of a user's projects (groups whose names have a certain prefix), on NFS or in existing claims.
 
 use wasmspawner_sdk::pod::{Customization, EnvVar, Mount, Volume};
 use wasmspawner_sdk::{Error, Info, Options, Policy, Section, User, export, hooks};
 
-/// Where projects have their files.
+/// The location of the projects' files.
 pub struct ProjectStorage {
     prefix: String,
     path: String,
@@ -17,7 +17,7 @@ enum Source {
         server: String,
         path: String,
     },
-    /// A claim for each project, whose name begins so.
+    /// A claim for each project. The prefix is the beginning of the claim's name.
     Claims {
         prefix: String,
     },
@@ -59,7 +59,7 @@ impl Policy for ProjectStorage {
 }
 
 impl ProjectStorage {
-    /// The names of the user's projects, without the prefix of the groups. A name that is no part of a path is left out.
+    /// The names of the user's projects, without the prefix. A name that cannot be part of a path is left out.
     fn projects<'a>(&'a self, user: &'a User) -> impl Iterator<Item = &'a str> {
         let names = user.groups.iter().filter_map(|group| group.name.strip_prefix(self.prefix.as_str()));
         names.filter(|name| {

@@ -8,7 +8,7 @@ pub(crate) struct Date {
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
 impl Date {
-    /// The day, if the calendar has it. Years are 1 to 9999.
+    /// The day, if it exists in the calendar. Years are 1 to 9999.
     pub(crate) fn from_ymd(year: u32, month: u32, day: u32) -> Option<Self> {
         let exists = (1..=9999).contains(&year)
             && (1..=12).contains(&month)
@@ -16,8 +16,8 @@ impl Date {
         exists.then(|| Self { days: days(year, month, day) })
     }
 
-    /// The Thursday of a week of ISO 8601, on which weeklies are built. A week belongs to the year in which its Thursday
-    /// is, so a year has a week 53 only if there is a 53rd Thursday.
+    /// The Thursday of a week of ISO 8601, on which weeklies are built. A week belongs to the year in which its
+    /// Thursday is, so a year has a week 53 only if there is a 53rd Thursday.
     pub(crate) fn thursday_of_week(year: u32, week: u32) -> Option<Self> {
         if !(1..=9999).contains(&year) || !(1..=53).contains(&week) {
             return None;
@@ -60,7 +60,8 @@ fn length(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Days from 1970-01-01 to a day of the calendar. The year is counted from March, so that the leap day is its last.
+/// Counts the days from 1970-01-01 to a day of the calendar. The year begins in March, so that the leap day is its
+/// last.
 fn days(year: u32, month: u32, day: u32) -> i64 {
     let (month, day) = (i64::from(month), i64::from(day));
     let year = i64::from(year) - i64::from(month <= 2);

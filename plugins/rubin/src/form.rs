@@ -23,7 +23,7 @@ impl hooks::Form for RubinPolicy {
         ])
     }
 
-    /// Sizes may be capitalized, as programs that use Nublado send them.
+    /// Checks a submission. Sizes may be capitalized, as programs that use Nublado send them.
     fn parse(&self, submission: &Options, context: &FormContext) -> Result<Options, Vec<FieldError>> {
         let mut submission = submission.clone();
         let image = submission.remove(IMAGE);

@@ -1,4 +1,4 @@
-//! The images of the site's repository: which tags are other names of the same image, and their order.
+//! The images of the site's repository: their order, and the tags that are other names of the same image.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct Inventory {
 }
 
 impl Inventory {
-    /// Reads the tags, and makes those aliases that say nothing themselves and have the digest of a tag that does.
+    /// Reads the tags. A tag that says nothing itself becomes an alias of a tag with the same digest that does.
     pub(crate) fn new(known: Vec<KnownImage>, is_alias: impl Fn(&Tag) -> bool) -> Self {
         let image = |known: KnownImage| {
             let tag = Tag::parse(&known.tag);
@@ -52,8 +52,8 @@ impl Inventory {
     }
 }
 
-/// The tag of each digest that explains its aliases: the first in the order of the menu, and rather one for all
-/// architectures.
+/// The tag that explains the aliases of each digest: the first in the order of the menu, with preference for a tag for
+/// all architectures.
 fn targets(images: &[Image]) -> BTreeMap<String, Tag> {
     let mut targets: BTreeMap<String, Tag> = BTreeMap::new();
     for Image { tag, digest, .. } in images.iter().filter(|image| !image.tag.may_be_alias()) {

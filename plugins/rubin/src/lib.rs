@@ -1,10 +1,10 @@
 //! The site policy of the Rubin Science Platform. Its configuration has the sections `images`, `dropdownMenu` and `lab`
-//! of Nublado's controller, whose place the service takes.
+//! of Nublado's controller, which the service replaces.
 //!
 //! - `tag` reads tags, and knows nothing of registries.
-//! - `inventory` finds out which tags are aliases of which.
-//! - `images` decides what of it is offered, listed and pulled in advance.
-//! - `lab` reads what labs have; `pod` builds one.
+//! - `inventory` resolves aliases among the tags.
+//! - `images` decides which images are offered, listed and pulled in advance.
+//! - `lab` reads the settings of labs; `pod` builds one.
 
 mod access;
 mod date;
@@ -30,7 +30,7 @@ const OWNED: [(&str, &str); 3] = [
     ("pathPrefix", "set `http.prefix` in the service's configuration instead"),
 ];
 
-/// Keys of Nublado's controller without which labs are just the same.
+/// Keys of Nublado's controller whose absence does not change labs.
 const IGNORED: [(&str, &str); 4] = [
     ("logLevel", "set `telemetry.filter` in the service's configuration"),
     ("logProfile", "set `telemetry.format` in the service's configuration"),

@@ -1,13 +1,13 @@
-//! Keys of Nublado that the service decides about, and not its policies.
+//! Keys of Nublado that belong to the service, not to its policies.
 
 use serde_json::Value;
 use wasmspawner_sdk::Section;
 
-/// What to do with the path of a file with logins of registries.
+/// The advice for the path of a file with logins of registries.
 pub(crate) const REGISTRY_LOGINS: &str =
     "set `registries.credentials_file` in the service's configuration instead";
 
-/// Reports keys that have an effect in Nublado and none here, each with what to do instead. A key without a content
+/// Reports keys that have an effect in Nublado but none here, each with its replacement. A key without a content
 /// (`null`, `false`, `{}`, `[]`, an empty text) has no effect in Nublado either.
 pub(crate) fn refuse(section: &mut Section<'_>, keys: &[(&'static str, &str)]) {
     for (key, instead) in keys {
@@ -17,7 +17,7 @@ pub(crate) fn refuse(section: &mut Section<'_>, keys: &[(&'static str, &str)]) {
     }
 }
 
-/// Warns of keys without which labs run just the same.
+/// Warns about keys whose absence does not change labs.
 pub(crate) fn ignore(section: &mut Section<'_>, keys: &[(&'static str, &str)]) {
     for (key, instead) in keys {
         if has_content(section, key) {

@@ -44,7 +44,7 @@ impl hooks::BuildPod for RubinPolicy {
 }
 
 impl RubinPolicy {
-    /// The variables of a lab that are no secrets. Those of the configuration replace others. The service adds
+    /// The variables of a lab that are not secrets. Variables of the configuration replace others. The service adds
     /// `CPU_LIMIT`, `MEM_LIMIT`, `CPU_GUARANTEE`, `MEM_GUARANTEE`, `IMAGE_DIGEST` and `IMAGE_DESCRIPTION`.
     fn variables(&self, options: &Options, size: &str, home: &str) -> Vec<EnvVar> {
         let mut variables = vec![

@@ -4,7 +4,7 @@ use wasmspawner_sdk::{Error, User, hooks};
 use crate::RubinPolicy;
 
 impl hooks::Quota for RubinPolicy {
-    /// What the identity provider allows, and one lab at a time, as everywhere on the Rubin Science Platform.
+    /// Returns the limits of the identity provider, and one lab at a time, as everywhere on the Rubin Science Platform.
     fn limits(&self, user: &User, _: &Usage) -> Result<Quota, Error> {
         let quota = user.quota;
         Ok(Quota {

@@ -1,4 +1,4 @@
-//! Sizes of labs, some of which are for the members of groups only.
+//! Sizes of labs, some of which are only for members of groups.
 
 use wasmspawner_sdk::form::{Choice, Field, FormContext};
 use wasmspawner_sdk::pod::{Customization, Resources};
@@ -13,12 +13,12 @@ struct Size {
     name: String,
     cpu_millis: u64,
     memory_bytes: u64,
-    /// Who may choose it; everybody if it names no group.
+    /// The groups whose members may choose the size; if empty, everybody may.
     groups: Vec<String>,
 }
 
 impl Size {
-    /// Reads one entry of `sizes`. What is wrong is reported with its place in the configuration.
+    /// Reads one entry of `sizes`. Errors are reported with their place in the configuration.
     fn read(entry: &mut Section<'_>) -> Self {
         Self {
             name: entry.required("name"),
@@ -64,7 +64,7 @@ impl hooks::Form for SizesByGroup {
 }
 
 impl hooks::BuildPod for SizesByGroup {
-    /// The form was checked, but not every lab is started with it. So this asks again who may have the size.
+    /// Checks again who may have the size. The form was checked, but not every lab is started with it.
     fn customize(&self, user: &User, _server: &str, options: &Options) -> Result<Customization, Error> {
         let mut allowed = self.sizes.iter().filter(|size| size.is_for(user));
         let size = match options.text("size") {

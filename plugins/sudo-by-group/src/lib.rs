@@ -1,16 +1,17 @@
-//! Members of some groups are root in their labs with `sudo`. README.md says what the site has to allow for that, and what they
-//! can then do.
+//! Members of some groups are root in their labs with `sudo`. README.md says what the site has to allow for that, and
+//! what these users can then do.
 
 use wasmspawner_sdk::pod::{Customization, InitContainer, Mount, SecurityProfile, Volume};
 use wasmspawner_sdk::{Error, Info, Options, Policy, Section, User, export, hooks, host};
 
-/// Writes the rule of sudo, which only root may own and nobody may write. The number of the user is the one that the lab runs
-/// as. The user of a lab is in no `/etc/shadow`, so PAM's check of expired accounts would refuse everybody.
+/// Writes the rule of sudo. Only root may own the file, and nobody may write to it. The number of the user is the one
+/// that the lab runs as. The user of a lab has no entry in `/etc/shadow`, so PAM's check for expired accounts would
+/// refuse everybody.
 const WRITE_RULE: &str = r#"umask 0337 && printf 'Defaults:#%s !pam_acct_mgmt
 #%s ALL=(ALL:ALL) NOPASSWD: ALL
 ' "$NB_UID" "$NB_UID" > /rules/lab"#;
 
-/// Who may use sudo.
+/// The groups whose members may use sudo.
 pub struct SudoByGroup {
     groups: Vec<String>,
     image: String,
@@ -33,7 +34,7 @@ impl Policy for SudoByGroup {
 impl hooks::BuildPod for SudoByGroup {
     fn customize(&self, user: &User, _server: &str, _options: &Options) -> Result<Customization, Error> {
         let mut lab = Customization::default();
-        // Kernels and Dask pools have no init containers, so nothing would write the rule.
+        // Kernels and Dask pools have no init containers, so no container would write the rule.
         if !user.is_in_any(&self.groups) || host::child().is_some() {
             return Ok(lab);
         }
@@ -44,7 +45,7 @@ impl hooks::BuildPod for SudoByGroup {
             profile: SecurityProfile::Baseline,
             ..InitContainer::new("sudo-rule", &self.image)
         });
-        // The file alone, so that those of the image stay.
+        // Only the file is mounted, so that the image's other rules stay.
         lab.mounts.push(Mount::new("sudo-rules", "/etc/sudoers.d/lab-user").sub_path("lab").read_only());
         Ok(lab)
     }

@@ -1,7 +1,7 @@
 //! The bindings generated from `wit/`: the shared types once, and one world per hook.
 //!
-//! Each hook has its own world, so that a policy exports only the hooks that it implements: every world has an export
-//! macro, and the linker merges the worlds whose macros were used.
+//! Each hook has its own world, so a policy exports only the hooks that it implements. Every world has an export macro,
+//! and the linker merges the worlds whose macros were used.
 
 #![allow(missing_docs, clippy::pedantic, reason = "generated; `wit/` documents it")]
 

@@ -1,5 +1,5 @@
-//! The exports of a component: every call creates the policy from its configuration and calls its hook. Where the host begins
-//! calls with the memory that the component had after `prepare`, the policy is there already.
+//! The exports of a component. Every call creates the policy from its configuration and calls its hook. If the host
+//! begins calls with the memory that the component had after `prepare`, the policy exists already.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -52,7 +52,7 @@ impl<P: hooks::Policy> config::Guest for Component<P> {
 
 impl<P: hooks::Policy> prepare::Guest for Component<P> {
     fn run() {
-        // A configuration that is wrong is reported by the call that needs it.
+        // A wrong configuration is reported by the call that needs it.
         PREPARED.set(created::<P>().ok().map(|policy| policy as &dyn Any));
     }
 }
@@ -67,7 +67,7 @@ impl<P: hooks::Form> form::Guest for Component<P> {
         context: form::FormContext,
     ) -> Result<Vec<types::OptionEntry>, Vec<types::FieldError>> {
         let policy = policy::<P>().map_err(|error| {
-            // The user reads the answer, and the error has parts of the configuration.
+            // The user reads the answer, and the error contains parts of the configuration.
             crate::host::error(&format!("there is no policy for this submission: {error:?}"));
             vec![types::FieldError::new(
                 "",
@@ -132,11 +132,11 @@ impl<P: hooks::Images> images::Guest for Component<P> {
 
 /// Exports a policy with the hooks that it implements: `export!(MyPolicy: form, quota)`.
 ///
-/// The hooks are `form`, `quota`, `authorize`, `inject`, `events`, `build_pod`, `lab_server` and `images`. The interfaces `metadata`,
-/// `config` and `prepare` are always exported: the policy is created once when it is loaded, and every call begins with a copy of
-/// it.
+/// The hooks are `form`, `quota`, `authorize`, `inject`, `events`, `build_pod`, `lab_server` and `images`. The
+/// interfaces `metadata`, `config` and `prepare` are always exported: the policy is created once when it is loaded, and
+/// every call begins with a copy of it.
 ///
-/// A hook that the policy implements and that is not exported does not compile, because nobody would ever ask it:
+/// A hook that the policy implements but does not export is a compile error, because it would never be called:
 ///
 /// ```compile_fail
 /// # use wasmspawner_sdk::{AuthorizeRequest, Error, Info, Policy, Section, User, Verdict, export, hooks, quota};
@@ -215,7 +215,7 @@ macro_rules! export_hook {
 #[macro_export]
 macro_rules! implemented_hooks {
     ($policy:ident) => {{
-        // A constant of `Implements` itself is taken before that of this trait, which every type has.
+        // A constant of `Implements` itself takes precedence over that of this trait, which every type has.
         use $crate::component::{Implements, ImplementsNot as _, of};
         [
             Implements::<$policy, of::Form>::HOOK,
@@ -230,14 +230,14 @@ macro_rules! implemented_hooks {
     }};
 }
 
-/// A policy and a hook; it has the constant `HOOK` itself if the policy implements the hook.
+/// A policy and a hook. The type has an inherent constant `HOOK` if the policy implements the hook.
 #[doc(hidden)]
 pub struct Implements<P, H>(PhantomData<(P, H)>);
 
 /// The constant for a hook that the policy does not implement.
 #[doc(hidden)]
 pub trait ImplementsNot {
-    /// Nothing has to be exported.
+    /// No hook has to be exported.
     const HOOK: Option<ImplementedHook> = None;
 }
 

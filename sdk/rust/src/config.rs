@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::bindings::types::FieldError;
 
-/// Reads `json` with `read`, as in every call. Returns the result and warnings.
+/// Reads `json` with `read`, as every call does. Returns the result and warnings.
 ///
 /// # Errors
 /// All errors in the configuration, in the order of reading.
@@ -20,7 +20,7 @@ pub fn read<T>(
     open(json, Findings::default(), read)
 }
 
-/// Reads `json` with `read`, as is done once before the policy is used; see [`Section::is_check`].
+/// Reads `json` with `read` once before the policy is used; see [`Section::is_check`].
 ///
 /// # Errors
 /// All errors in the configuration, in the order of reading.
@@ -38,7 +38,7 @@ fn open<T>(
 ) -> Result<(T, Vec<String>), Vec<FieldError>> {
     let value: Value = serde_json::from_str(json)
         .map_err(|error| vec![FieldError::new("", format!("is not JSON: {error}"))])?;
-    // Never freed: an instance exists for one call only, and its memory ends with it.
+    // This is never freed: an instance exists for one call only, and its memory ends with it.
     let value = ManuallyDrop::new(value);
     let findings = RefCell::new(findings);
     let result = Section::open(&value, &Place::Root, &findings, read);
@@ -101,7 +101,7 @@ impl<'a> Section<'a> {
         Some(result)
     }
 
-    /// A required value. Returns the type's default if the value is absent or wrong, which is an error.
+    /// A required value. An absent or wrong value is an error, and the type's default is returned.
     pub fn required<T: DeserializeOwned + Default>(&mut self, key: &'a str) -> T {
         if !self.entries.contains_key(key) {
             self.known.push(key);
@@ -152,7 +152,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A required text that is parsed. Returns the type's default if the text is absent or wrong, which is an error.
+    /// A required text that is parsed. An absent or wrong text is an error, and the type's default is returned.
     pub fn required_parsed<T: Default, E: std::fmt::Display>(
         &mut self,
         key: &'a str,
@@ -201,8 +201,8 @@ impl<'a> Section<'a> {
         entries.iter().filter_map(one).collect()
     }
 
-    /// True during the check before the policy is used. A policy reads its configuration in every call, so expensive
-    /// checks, such as of a regular expression, should only be made here.
+    /// True during the check before the policy is used. A policy reads its configuration in every call, so it should
+    /// make expensive checks, such as of a regular expression, only here.
     pub fn is_check(&self) -> bool {
         self.findings.borrow().is_check
     }

@@ -3,7 +3,7 @@ use crate::bindings::inject::Verdict as InjectVerdict;
 use crate::bindings::types::{Denial, Error};
 
 impl Denial {
-    /// A denial by a rule of this policy, such as `gpu-hours`, of which administrators learn the name.
+    /// A denial by a rule of this policy, such as `gpu-hours`. Administrators see the name of the rule.
     pub fn by_rule(rule: impl Into<String>, message: impl Into<String>) -> Self {
         Self { message: message.into(), rule: Some(rule.into()) }
     }
@@ -22,21 +22,21 @@ impl From<&str> for Denial {
 }
 
 impl Error {
-    /// The user may not do this: a message for the user, or a [`Denial`] with the name of the rule.
+    /// A denial of the action: a message for the user, or a [`Denial`] with the name of the rule.
     pub fn denied(denial: impl Into<Denial>) -> Self {
         Self::Denied(denial.into())
     }
 }
 
 impl Verdict {
-    /// The user may not do this: a message for the user, or a [`Denial`] with the name of the rule.
+    /// A denial of the action: a message for the user, or a [`Denial`] with the name of the rule.
     pub fn deny(denial: impl Into<Denial>) -> Self {
         Self::Deny(denial.into())
     }
 }
 
 impl InjectVerdict {
-    /// The user may not have a lab in this workload: a message for the user, or a [`Denial`] with the name of the rule.
+    /// A denial of a lab in this workload: a message for the user, or a [`Denial`] with the name of the rule.
     pub fn deny(denial: impl Into<Denial>) -> Self {
         Self::Deny(denial.into())
     }

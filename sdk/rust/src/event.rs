@@ -1,9 +1,9 @@
-//! What happens to labs and to what they start.
+//! Events of labs and their children.
 
 pub use crate::bindings::events::{Event, Happening};
 
 impl Event {
-    /// An event about the default server of a user, now, of which no more is known.
+    /// An event about the default server of a user, with the present time and no further details.
     pub fn new(what: Happening, username: impl Into<String>) -> Self {
         Self {
             what,

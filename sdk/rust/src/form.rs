@@ -110,11 +110,11 @@ impl Field {
 }
 
 impl Field {
-    /// Whether a submission can be held to all that the field says.
+    /// Checks that every rule of the field can be applied to a submission.
     ///
     /// # Errors
-    /// The part of the field that cannot be checked: a pattern beyond [`pattern::check`], a step that is not above 0, or a range
-    /// without a number.
+    /// The part of the field that cannot be checked: a pattern beyond [`pattern::check`], a step that is not above 0,
+    /// or a range without a number.
     pub fn check(&self) -> Result<(), FieldError> {
         match &self.kind {
             FieldKind::Text(TextInput { pattern: Some(pattern), .. }) => {
@@ -127,7 +127,7 @@ impl Field {
 }
 
 impl Form {
-    /// The form, if submissions can be held to all that its fields say.
+    /// Returns the form if every rule of its fields can be applied to a submission.
     pub(crate) fn checked(self) -> Result<Self, Error> {
         if let Self::Fields(fields) = &self {
             check(fields)?;
@@ -136,7 +136,7 @@ impl Form {
     }
 }
 
-/// Names the first field that cannot be checked.
+/// Fails with the first field that cannot be checked.
 pub(crate) fn check(fields: &[Field]) -> Result<(), Error> {
     let problem = fields.iter().find_map(|field| Some((field, field.check().err()?)));
     let Some((field, FieldError { field: part, message })) = problem else { return Ok(()) };

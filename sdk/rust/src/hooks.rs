@@ -7,7 +7,7 @@ use crate::form::{self, Field, FormContext};
 use crate::options::Options;
 use crate::{AuthorizeRequest, Info, Verdict, images, inject, lab_server, pod, quota, submission};
 
-/// A policy: its description, and how it is created from its configuration.
+/// A policy: its description, and its creation from a configuration.
 pub trait Policy: Sized + 'static {
     /// Name, version and description.
     fn info() -> Info;
@@ -20,9 +20,10 @@ pub trait Policy: Sized + 'static {
     /// Reads the configuration. Errors are reported through the section; if there are any, the returned value is
     /// discarded.
     ///
-    /// The service calls this once when the policy is loaded, and begins all calls with a copy of what it returns. So it must not
-    /// depend on time, on random numbers, on the site's data, or on what the service knows about images: if it asks [`crate::host`] for
-    /// that, there is no such copy, and every call runs this anew.
+    /// The service calls this once when the policy is loaded, and begins all calls with a copy of the returned value.
+    /// The value must therefore not depend on time, on random numbers, on the site's data, or on the service's
+    /// knowledge of images. If it asks [`crate::host`] for any of these, there is no such copy, and every call runs
+    /// this anew.
     fn from_config(config: &mut Section<'_>) -> Self;
 }
 
@@ -53,7 +54,7 @@ pub trait Form: Policy {
 
 /// Limits the resources of a user.
 pub trait Quota: Policy {
-    /// The limits of `user`. An absent limit does not limit.
+    /// The limits of `user`. An absent limit means no limit.
     ///
     /// # Errors
     /// The reason why there are no limits.
@@ -69,7 +70,7 @@ pub trait Authorize: Policy {
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error>;
 }
 
-/// Decides who may have a lab in the pods of a workload, and what of them the lab sees.
+/// Decides who may have a lab in the pods of a workload, and which parts of the pods the lab sees.
 pub trait Inject: Policy {
     /// Allows or denies a lab of `user` in `workload`.
     ///
@@ -84,9 +85,9 @@ pub trait Inject: Policy {
     ) -> Result<inject::Verdict, Error>;
 }
 
-/// Hears what happens to labs and to what they start.
+/// Receives events about labs and their children.
 pub trait Events: Policy {
-    /// Something has happened. Nobody waits, so all that this can do is to write to the log.
+    /// Handles an event. Nobody waits for the result, so the only possible effect is a line in the log.
     fn on_event(&self, event: &Event);
 }
 
@@ -101,7 +102,7 @@ pub trait BuildPod: Policy {
 
 /// Decides how the program in the lab's container is reached.
 pub trait LabServer: Policy {
-    /// The port and the probe of this lab. What is absent is as the service's configuration says.
+    /// The port and the probe of this lab. Absent values come from the service's configuration.
     ///
     /// # Errors
     /// The reason why there is no answer.
@@ -109,15 +110,16 @@ pub trait LabServer: Policy {
     -> Result<lab_server::Settings, Error>;
 }
 
-/// Decides from which images users choose, and which are pulled to the nodes in advance.
+/// Decides which images users can choose, and which are pulled to the nodes in advance.
 pub trait Images: Policy {
-    /// The menu of this user; `None` if this policy has none. [`crate::host::images`] tells what a repository has.
+    /// The menu of this user; `None` if this policy has none. [`crate::host::images`] returns the images of a
+    /// repository.
     ///
     /// # Errors
     /// The reason why there is no menu.
     fn menu(&self, user: &User, server: &str) -> Result<Option<images::ImageMenu>, Error>;
 
-    /// The images that nodes are to have before somebody asks for them, the most important first.
+    /// The images that nodes pull before anyone asks for them, the most important first.
     ///
     /// # Errors
     /// The reason why there is no answer.

@@ -1,5 +1,5 @@
-//! Functions of the host. Outside a component (in tests) log lines go to standard error, the time is what
-//! `testing::at` says, and random bytes are zeros.
+//! Functions of the host. Outside a component (in tests) log lines go to standard error, `testing::at` sets the time,
+//! and random bytes are zeros.
 
 #[cfg(target_arch = "wasm32")]
 use crate::bindings::host;
@@ -79,7 +79,7 @@ pub fn random(length: u32) -> Vec<u8> {
 /// of `BuildPod::customize` there is no lab: the template is checked and returned unchanged. Never pass text of a user.
 ///
 /// # Errors
-/// What is wrong with the template, and which fields there are.
+/// The mistake in the template, and the list of fields.
 pub fn expand(template: &str) -> Result<String, String> {
     // Most texts contain no field, and a call of the host takes time.
     if !template.contains(['{', '}']) {
@@ -91,7 +91,7 @@ pub fn expand(template: &str) -> Result<String, String> {
     return crate::lab_stand_in::expand(template);
 }
 
-/// What the service knows about the images of a repository, such as `registry.example.org/site/lab`; newest first.
+/// The images of a repository, such as `registry.example.org/site/lab`, that the service knows; newest first.
 pub fn images(repository: &str) -> Vec<KnownImage> {
     #[cfg(target_arch = "wasm32")]
     return host::images(repository);
@@ -99,8 +99,8 @@ pub fn images(repository: &str) -> Vec<KnownImage> {
     return crate::images_stand_in::images(repository);
 }
 
-/// The data of this name, which the policy's `data` in the service's configuration names; `None` if it names no such. Do not call it
-/// in `from_config`, which runs once. Tests set it with `testing::with_data`.
+/// The site's data with this name, from the policy's `data` in the service's configuration; `None` if it has no such
+/// name. Do not call this in `from_config`, which runs once. Tests set the data with `testing::with_data`.
 pub fn data(name: &str) -> Option<SiteData> {
     #[cfg(target_arch = "wasm32")]
     return host::data(name);
@@ -116,8 +116,9 @@ pub fn lab_nodes() -> u32 {
     return crate::images_stand_in::lab_nodes();
 }
 
-/// The kernel or Dask pool that the call is about; `None` if it is about a lab itself. Known to `Authorize`, `Quota`,
-/// `BuildPod` and `LabServer`. For a pool, `BuildPod` decides about one worker; the scheduler is like it.
+/// The kernel or Dask pool that the call is about; `None` if it is about a lab itself. Available to `Authorize`,
+/// `Quota`, `BuildPod` and `LabServer`. For a pool, `BuildPod` decides about one worker, and the scheduler gets the
+/// same settings.
 pub fn child() -> Option<ChildOfLab> {
     #[cfg(target_arch = "wasm32")]
     return host::child();
@@ -125,8 +126,8 @@ pub fn child() -> Option<ChildOfLab> {
     return crate::subject_stand_in::child();
 }
 
-/// What the user has now, of all labs together, without what the call is about. Known where [`child`] is; zeros
-/// elsewhere.
+/// The present use of all labs of the user together, without the subject of the call. Available where [`child`] is;
+/// zeros elsewhere.
 pub fn present_use() -> UseOfUser {
     #[cfg(target_arch = "wasm32")]
     return host::present_use();
@@ -134,8 +135,8 @@ pub fn present_use() -> UseOfUser {
     return crate::subject_stand_in::present_use();
 }
 
-/// What the user has used in the last `days` days of UTC, the present one included: 1 is today; at most 30. Known where [`child`]
-/// is; zeros elsewhere. Tests set it with `testing::Subject`.
+/// The user's use of resources in the last `days` days of UTC, including the present one: 1 is today; at most 30.
+/// Available where [`child`] is; zeros elsewhere. Tests set it with `testing::Subject`.
 pub fn past_use(days: u32) -> UseOfDays {
     #[cfg(target_arch = "wasm32")]
     return host::past_use(days);
@@ -143,9 +144,9 @@ pub fn past_use(days: u32) -> UseOfDays {
     return crate::subject_stand_in::past_use(days);
 }
 
-/// The blueprints of the lab that the call is about, or of the lab of the child that it is about; `None` if none holds. Known
-/// to `Authorize` for a start, `Quota`, `BuildPod` and `LabServer`. What they want for the pod comes before the answers of all
-/// policies, so a policy that answers something else for a field has the last word.
+/// The blueprints of the lab that the call is about, or of the lab that owns the child; `None` if none applies.
+/// Available to `Authorize` for a start, `Quota`, `BuildPod` and `LabServer`. Their settings for the pod come before
+/// the answers of all policies, so a policy that answers something else for a field has the last word.
 pub fn blueprint() -> Option<LabBlueprint> {
     #[cfg(target_arch = "wasm32")]
     return host::blueprint();
@@ -160,7 +161,7 @@ pub(crate) fn config() -> String {
     return "{}".into();
 }
 
-/// Nothing was used.
+/// No use of resources.
 impl Default for UseOfDays {
     fn default() -> Self {
         Self {

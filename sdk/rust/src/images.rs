@@ -3,7 +3,7 @@
 pub use crate::bindings::images::{Class, Entry, ImageMenu, Place, WantedImage};
 
 impl Entry {
-    /// An entry that the service shows where it belongs, and pins to the digest that it knows.
+    /// An entry that the service shows at its usual place, and pins to the digest that it knows.
     pub fn new(name: impl Into<String>, reference: impl Into<String>, label: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -19,7 +19,7 @@ impl Entry {
 }
 
 impl WantedImage {
-    /// An image that every node is to have.
+    /// An image that every node pulls.
     pub fn everywhere(reference: impl Into<String>) -> Self {
         Self { reference: reference.into(), node_selector: Vec::new() }
     }

@@ -9,7 +9,7 @@ thread_local! {
     static KNOWN: RefCell<KnownImages> = RefCell::default();
 }
 
-/// What the service knows about images, for tests.
+/// The service's knowledge of images, for tests.
 #[derive(Clone, Debug, Default)]
 pub struct KnownImages {
     repositories: BTreeMap<String, Vec<KnownImage>>,

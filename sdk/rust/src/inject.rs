@@ -3,7 +3,7 @@
 pub use crate::bindings::inject::{Access, Container, Verdict, Volume, VolumeAccess, Workload, WorkloadKind};
 
 impl Default for Access {
-    /// Nothing but the network, which the lab shares with the other containers of its pod.
+    /// No part of the workload except the network, which the lab shares with the other containers of its pod.
     fn default() -> Self {
         Self { volumes: Vec::new(), environment_of: None }
     }

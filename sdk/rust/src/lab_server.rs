@@ -1,4 +1,4 @@
-//! How the program in a lab's container is reached.
+//! The port and the probe of the program in a lab's container.
 
 pub use crate::bindings::lab_server::{Probe, Settings};
 

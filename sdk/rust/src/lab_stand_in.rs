@@ -16,7 +16,7 @@ pub(crate) fn of<T>(user: &User, hook: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Expands a template as the service does if there is a lab, and only checks it if there is none.
+/// Expands a template as the service does. Without a lab, the template is only checked.
 pub(crate) fn expand(template: &str) -> Result<String, String> {
     let user = USER.with_borrow(Option::clone);
     let mut out = String::new();

@@ -30,7 +30,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if it is no whole number, or negative, or above 4,294,967,295.
+    /// [`Error::Invalid`](crate::Error::Invalid) if it is not a whole number, or negative, or above 4,294,967,295.
     pub fn count(&self, name: &str) -> Result<u32, Error> {
         match self.0.get(name) {
             None => Ok(0),
@@ -68,7 +68,7 @@ impl From<Options> for Vec<OptionEntry> {
     }
 }
 
-/// The value as its user would type it: a text without quotes, `true` or `false`, or a number.
+/// Writes the value as its user would type it: a text without quotes, `true` or `false`, or a number.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

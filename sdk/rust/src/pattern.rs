@@ -1,39 +1,39 @@
 //! The patterns of text fields.
 //!
 //! A pattern is checked by the browser (a regular expression of JavaScript with the flag `v`) and by the SDK of the
-//! policy's language. So a pattern may have only what means the same in JavaScript, Python and Rust; `wit/README.md` lists
-//! it. The SDKs read patterns alike, which `tests/tables/form-fields.json` holds.
+//! policy's language. It may therefore contain only constructs with the same meaning in JavaScript, Python and Rust,
+//! which `wit/README.md` lists. All SDKs read patterns in the same way, and `tests/tables/form-fields.json` tests this.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use regex_lite::Regex;
 
-/// The most characters of a pattern whose repetitions are written out.
+/// The maximum number of characters in a pattern with all repetitions written out.
 const MAX_SIZE: u32 = 1000;
-/// The most groups in each other.
+/// The maximum depth of nested groups.
 const MAX_DEPTH: usize = 10;
 /// Characters with a meaning outside of brackets.
 const SYNTAX: &str = r"^$\.*+?()[]{}|/";
 /// Characters that must be escaped within brackets.
 const IN_BRACKETS: &str = r"([{}/|)";
-/// Characters that are an operator of sets if they stand twice within brackets.
+/// Characters that are set operators when they occur twice in a row within brackets.
 const NOT_TWICE: &str = "&!#$%*+,.:;<=>?@^`~";
-/// The letters of escapes for several characters: digits, letters of words, and all others.
+/// The letters of escapes for sets of characters: digits, word characters, and their complements.
 const SETS: &str = "dDwW";
 
-/// Whether a pattern can be checked alike by browsers and by all SDKs.
+/// Checks that browsers and all SDKs can apply the pattern with the same result.
 ///
 /// # Errors
-/// What in the pattern cannot be checked, and what to write instead.
+/// The part of the pattern that cannot be checked, and its replacement.
 pub fn check(pattern: &str) -> Result<(), String> {
     Reader::new(pattern).read().map_err(|problem| format!("the pattern {pattern} {problem}"))
 }
 
-/// True if the whole text matches the pattern.
+/// Returns true if the whole text matches the pattern.
 ///
 /// # Errors
-/// As of [`check`].
+/// The errors of [`check`].
 pub fn is_match(pattern: &str, text: &str) -> Result<bool, String> {
     check(pattern)?;
     let whole =
@@ -48,7 +48,7 @@ struct Reader<'a> {
     at: usize,
     /// The sizes of the pattern and of the groups that are open.
     sizes: Vec<u32>,
-    /// The size of what a repetition would repeat.
+    /// The size of the item that a repetition would repeat.
     last: Option<u32>,
 }
 
@@ -147,7 +147,8 @@ impl<'a> Reader<'a> {
         self.grow(size.saturating_mul(times.max(1) - 1))
     }
 
-    /// The most times that `{n}` and `{n,m}` repeat, and the fewest of `{n,}`. `None` if it is none of these.
+    /// Reads a repetition: the maximum of `{n}` and `{n,m}`, or the minimum of `{n,}`. Returns `None` if it is none of
+    /// these.
     fn times(&mut self) -> Option<u32> {
         let least = self.number()?;
         let most = if self.next_if(',') { self.number() } else { Some(least) };
@@ -163,7 +164,7 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// Reads what follows a backslash. `None` if it stands for several characters.
+    /// Reads the escape after a backslash. Returns `None` if it stands for several characters.
     fn escape(&mut self, escaped: &str) -> Result<Option<char>, String> {
         let at = self.at;
         match self.next() {
@@ -199,7 +200,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a character within brackets. `None` if it stands for several.
+    /// Reads a character within brackets. Returns `None` if it stands for several.
     fn item(&mut self) -> Result<Option<char>, String> {
         let Some(char) = self.next() else { return Err("has brackets that do not end".into()) };
         if char == '\\' {

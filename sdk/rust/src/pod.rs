@@ -99,7 +99,7 @@ impl Volume {
 }
 
 impl ClaimTemplate {
-    /// A claim of the cluster's default storage class for one node at a time, which stays when its server is deleted.
+    /// A claim of the cluster's default storage class for one node at a time. It stays when its server is deleted.
     pub fn of_bytes(storage_bytes: u64) -> Self {
         Self {
             storage_bytes,
@@ -135,7 +135,7 @@ impl Mount {
 }
 
 impl InitContainer {
-    /// A container that runs the image's own command at every start, with the same restrictions as the lab.
+    /// A container that runs the image's own command at every start, with the restrictions of the lab.
     pub fn new(name: impl Into<String>, image: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -42,7 +42,7 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{} {unit}", decimal(bytes, size))
 }
 
-/// The number with at most one decimal.
+/// Formats the quotient of `amount` and `unit` with at most one decimal.
 fn decimal(amount: u64, unit: u64) -> String {
     let tenths = (u128::from(amount) * 10 + u128::from(unit) / 2) / u128::from(unit);
     if tenths.is_multiple_of(10) {
@@ -52,7 +52,8 @@ fn decimal(amount: u64, unit: u64) -> String {
     }
 }
 
-/// The amount, multiplied by ten to the power of `places`, if that is a whole number below 2^63. It is computed exactly.
+/// Multiplies the amount by ten to the power of `places`, exactly. Returns `None` if the result is not a whole number
+/// below 2^63.
 fn scaled(text: &str, places: i32) -> Option<u64> {
     let text = text.strip_prefix('+').unwrap_or(text);
     let end = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
@@ -100,14 +101,14 @@ mod tests {
 
     use super::*;
 
-    /// The table that all packages with quantities are tested with.
+    /// The table with which all packages that read quantities are tested.
     #[test]
     fn amounts_are_those_of_kubernetes() {
         let table = include_str!("../../../tests/tables/quantities.json");
         for row in serde_json::from_str::<Vec<Value>>(table).unwrap() {
             let text = row["text"].as_str().unwrap();
             let millis = row["millis"].to_string().trim_matches('"').parse::<i128>().ok();
-            // The table rounds up what is finer than a thousandth, which is no amount here.
+            // The table rounds up amounts that are finer than a thousandth. Here they are not amounts.
             let finer = text.ends_with(['n', 'u']);
             let expected = millis.filter(|_| !finer).and_then(|millis| u64::try_from(millis).ok());
             assert_eq!(

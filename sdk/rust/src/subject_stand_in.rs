@@ -8,15 +8,15 @@ thread_local! {
     static SUBJECT: RefCell<Subject> = RefCell::default();
 }
 
-/// What a call is about beside the user and the options, for tests: a lab of a user who has nothing else, unless
-/// something else is said.
+/// The subject of a call beside the user and the options, for tests. The default is a lab of a user who has nothing
+/// else.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     /// The kernel or Dask pool; `None` for a lab itself.
     pub child: Option<ChildOfLab>,
-    /// What the user has beside that.
+    /// The present use of the user, without the subject.
     pub present_use: Option<UseOfUser>,
-    /// What the user has used: how many days ago, 0 for today, and what on that day.
+    /// The past use of the user: the number of days ago, 0 for today, and the use on that day.
     pub past_use: Vec<(u32, UseOfDays)>,
     /// The blueprints of the lab.
     pub blueprint: Option<LabBlueprint>,

@@ -31,7 +31,7 @@ impl<P: hooks::Policy> TestKit<P> {
     /// The fields that `user` sees.
     ///
     /// # Errors
-    /// The error of the hook, or a field to which no submission can be held.
+    /// The error of the hook, or a field whose submissions cannot be checked.
     pub fn fields(&self, user: &User) -> Result<Vec<Field>, Error>
     where
         P: hooks::Form,
@@ -64,7 +64,7 @@ impl<P: hooks::Policy> TestKit<P> {
         self.policy.limits(user, &quota::Usage { labs: 0 })
     }
 
-    /// Whether `user` may start a lab.
+    /// Decides whether `user` may start a lab.
     ///
     /// # Errors
     /// The error of the hook.
@@ -75,7 +75,7 @@ impl<P: hooks::Policy> TestKit<P> {
         self.may(Action::Spawn, user)
     }
 
-    /// Whether `user` may do this, with empty options.
+    /// Decides whether `user` may perform this action, with empty options.
     ///
     /// # Errors
     /// The error of the hook.
@@ -88,7 +88,7 @@ impl<P: hooks::Policy> TestKit<P> {
         self.policy.decide(&request)
     }
 
-    /// Whether `user` may do this with what the subject says: start this kernel, or a pool of so many workers.
+    /// Decides whether `user` may perform this action on the subject: start this kernel, or a pool of so many workers.
     ///
     /// # Errors
     /// The error of the hook.
@@ -101,7 +101,8 @@ impl<P: hooks::Policy> TestKit<P> {
 
     /// The settings of the pod of `user`'s lab with these options. Template fields expand to unchanged names and not to
     /// slugs: `{username}` is the username, `{pvc_name}` is `claim-` and the username; `{pod_name}` begins with `nb-`
-    /// and `{namespace}` with `ns-`. Formats such as `{username:.8}` are refused here; only the service supports them.
+    /// and `{namespace}` with `ns-`. Formats such as `{username:.8}` are refused here, because only the service
+    /// supports them.
     ///
     /// # Errors
     /// The error of the hook.
@@ -134,7 +135,7 @@ impl<P: hooks::Policy> TestKit<P> {
         images_stand_in::with(known, || self.policy.menu(user, ""))
     }
 
-    /// The images that are to be pulled in advance while the service knows these images.
+    /// The images to pull in advance while the service knows these images.
     ///
     /// # Errors
     /// The error of the hook.
@@ -145,7 +146,7 @@ impl<P: hooks::Policy> TestKit<P> {
         images_stand_in::with(known, || self.policy.prepull())
     }
 
-    /// Whether `user` may have a lab in this workload, and what of it the lab sees.
+    /// Decides whether `user` may have a lab in this workload, and which parts of the workload the lab sees.
     ///
     /// # Errors
     /// The error of the hook.
@@ -156,7 +157,7 @@ impl<P: hooks::Policy> TestKit<P> {
         self.policy.inject(user, "", &Options::default(), workload)
     }
 
-    /// Lets the policy hear of something.
+    /// Passes an event to the policy.
     pub fn on_event(&self, event: &Event)
     where
         P: hooks::Events,
@@ -164,7 +165,7 @@ impl<P: hooks::Policy> TestKit<P> {
         self.policy.on_event(event);
     }
 
-    /// How the program of `user`'s lab with these options is reached.
+    /// The port and the probe of `user`'s lab with these options.
     ///
     /// # Errors
     /// The error of the hook.
@@ -176,7 +177,7 @@ impl<P: hooks::Policy> TestKit<P> {
     }
 }
 
-/// Calls hooks at this time, in milliseconds since the Unix epoch. Otherwise it is the beginning of the epoch.
+/// Calls hooks at this time, in milliseconds since the Unix epoch. The default time is the beginning of the epoch.
 pub fn at<T>(now_millis: u64, hooks: impl FnOnce() -> T) -> T {
     clock_stand_in::at(now_millis, hooks)
 }

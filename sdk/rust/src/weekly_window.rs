@@ -4,14 +4,14 @@ use crate::config::Section;
 
 const MINUTE: u64 = 60_000;
 const DAY_MINUTES: u32 = 24 * 60;
-/// The first day of the Unix epoch was a Thursday.
+/// The days in order from the first day of the Unix epoch, which was a Thursday.
 const DAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
 
-/// A time of some days of the week, such as from 22:00 until 06:00 on Fridays and Saturdays. One that ends before it begins ends on
-/// the next day.
+/// A period on some days of the week, such as from 22:00 until 06:00 on Fridays and Saturdays. A window whose end is
+/// before its beginning ends on the next day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeeklyWindow {
-    /// Whether it begins on this day, in the order of [`DAYS`].
+    /// For each day, in the order of [`DAYS`], true if the window begins on it.
     days: [bool; 7],
     from: u32,
     until: u32,
@@ -19,8 +19,8 @@ pub struct WeeklyWindow {
 }
 
 impl WeeklyWindow {
-    /// Reads `{days: [mon, tue], from: "22:00", until: "06:00", utc_offset: "+01:00"}`. Without `days` it is every day, and without
-    /// `utc_offset` the times are UTC. Summer time is not known.
+    /// Reads `{days: [mon, tue], from: "22:00", until: "06:00", utc_offset: "+01:00"}`. Without `days` the window
+    /// applies every day, and without `utc_offset` the times are UTC. Summer time is not supported.
     pub fn read(entry: &mut Section<'_>) -> Self {
         let names: Option<Vec<String>> = entry.optional("days");
         if let Some(wrong) = names.iter().flatten().find(|name| !DAYS.contains(&name.as_str())) {
@@ -32,7 +32,8 @@ impl WeeklyWindow {
         Self { days, from, until, utc_offset }
     }
 
-    /// Whether this moment, in milliseconds since the Unix epoch ([`crate::host::now_millis`]), is in it.
+    /// Returns true if this moment, in milliseconds since the Unix epoch ([`crate::host::now_millis`]), is in the
+    /// window.
     pub fn contains(&self, now_millis: u64) -> bool {
         let minutes = i64::try_from(now_millis / MINUTE).unwrap_or(i64::MAX).saturating_add(self.utc_offset);
         let day = minutes.div_euclid(DAY_MINUTES.into());
@@ -50,7 +51,7 @@ impl WeeklyWindow {
     }
 }
 
-/// `HH:MM`, up to `24:00`, in minutes.
+/// Parses `HH:MM`, up to `24:00`, into minutes.
 fn time(text: &str) -> Result<u32, String> {
     let wrong = || format!("`{text}` is no time of a day; write one such as 22:30");
     let (hours, minutes) = text.split_once(':').ok_or_else(wrong)?;
@@ -63,7 +64,7 @@ fn time(text: &str) -> Result<u32, String> {
     }
 }
 
-/// `+HH:MM` or `-HH:MM`, in minutes.
+/// Parses `+HH:MM` or `-HH:MM` into minutes.
 fn offset(text: &str) -> Result<i64, String> {
     let (sign, digits) = match text.split_at_checked(1) {
         Some(("+", digits)) => (1, digits),

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::request::RequestSummary;
 use super::{Fault, Shared, watch};
 
-/// Closes the connection without an answer, or within one.
+/// The error that closes the connection without an answer, or within one.
 pub(super) fn broken() -> anyhow::Error {
     anyhow::anyhow!("the proxy breaks the connection")
 }

@@ -1,8 +1,8 @@
 //! A reverse proxy between the service and its Kubernetes API server that fails as a test wants it to.
 //!
-//! It listens for plain HTTP without credentials on its own address, and forwards requests with the credentials of its
-//! upstream client. A [`Fault`] applies to all requests or to those that match a pattern, a number of times or until it
-//! is removed. An outage closes all connections.
+//! The proxy listens for plain HTTP without credentials on its own address, and forwards requests with the credentials
+//! of its upstream client. A [`Fault`] applies to all requests or to those that match a pattern, a number of times or
+//! until it is removed. An outage closes all connections.
 
 mod fault;
 mod forward;
@@ -42,7 +42,7 @@ pub struct Proxy {
 struct Shared {
     upstream: Client,
     rules: Mutex<Vec<Arc<Rule>>>,
-    /// Changes when the rules change, so that open watches check them again.
+    /// A signal that the rules have changed, on which open watches check them again.
     changed: state::Sender<()>,
     counts: Mutex<BTreeMap<String, usize>>,
 }
@@ -80,7 +80,7 @@ impl Proxy {
     }
 
     /// Begins or ends an outage. During an outage open connections are closed and new ones are refused. Returns when
-    /// that is done.
+    /// the change is complete.
     pub async fn set_outage(&self, outage: bool) -> anyhow::Result<()> {
         self.outage.send_replace(outage);
         let mut listening = self.listening.clone();

@@ -16,11 +16,11 @@ struct Open {
     line: String,
     upstream: BodyDataStream,
     changed: Receiver<()>,
-    /// How the watch ends after the data that was sent last.
+    /// The end of the watch, after the data that was sent last.
     end: Option<End>,
 }
 
-/// How a watch ends.
+/// The kind of end of a watch.
 enum End {
     Orderly,
     Broken,

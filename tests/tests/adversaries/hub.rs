@@ -1,4 +1,4 @@
-//! A JupyterHub that answers what it likes.
+//! A JupyterHub that answers as it likes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,14 +20,14 @@ use crate::{BINARY, PATIENCE};
 
 #[derive(Clone, Default)]
 struct Hub {
-    /// The credentials that it has seen.
+    /// The credentials that the Hub has received.
     seen: Arc<Mutex<Vec<String>>>,
-    /// How often it was asked elsewhere.
+    /// The number of requests to other paths.
     elsewhere: Arc<AtomicUsize>,
 }
 
 impl Hub {
-    /// Starts, and returns the URL of its API.
+    /// Starts the Hub, and returns the URL of its API.
     async fn start(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -52,7 +52,7 @@ fn user(groups: &[String]) -> Value {
     json!({ "kind": "user", "name": "ada", "groups": groups, "scopes": ["servers!user=ada"] })
 }
 
-/// The token says what is answered.
+/// Answers as the token asks.
 async fn owner(State(hub): State<Hub>, headers: HeaderMap) -> Response {
     let token = headers[AUTHORIZATION].to_str().unwrap().to_owned();
     hub.seen.lock().unwrap().push(token.clone());
@@ -67,7 +67,7 @@ async fn owner(State(hub): State<Hub>, headers: HeaderMap) -> Response {
     }
 }
 
-/// The service, which has static tokens for administrators beside those of the Hub.
+/// The service, with static tokens for administrators in addition to those of the Hub.
 async fn service(hub: &Hub) -> Service {
     let api_url = hub.start().await;
     let mut service = Service::prepare(BINARY, |_| {}).unwrap();
@@ -122,7 +122,8 @@ async fn the_hub_leads_the_service_to_no_other_address() {
     assert_eq!(hub.elsewhere.load(Ordering::SeqCst), 0);
 }
 
-/// An expired token becomes valid when its line is extended, and one that somebody has cut off when the file is whole again.
+/// An expired token becomes valid when its line is extended. A token in a truncated file becomes valid when the file is
+/// whole again.
 #[tokio::test]
 async fn the_hub_sees_no_static_token_that_is_not_valid_now() {
     let hub = Hub::default();

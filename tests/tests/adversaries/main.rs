@@ -17,11 +17,11 @@ use wasmspawner_tests::service::Service;
 /// The service under test.
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
-/// How long a legitimate request may wait while the service is under attack. It is far below the times after which
-/// connections of strangers end, and above what a busy machine needs.
+/// The maximum time that a legitimate request may wait while the service is under attack. The value is far below the
+/// times after which connections of strangers end, and above the time that a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// A connection from one of this machine's addresses, which count as different clients.
+/// Connects from one of this machine's addresses, each of which counts as a different client.
 async fn connect(from: Ipv4Addr, to: SocketAddr) -> Option<TcpStream> {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();

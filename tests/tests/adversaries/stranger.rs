@@ -14,16 +14,16 @@ use wasmspawner_tests::service::Service;
 
 use crate::{BINARY, PATIENCE, connect, resident};
 
-/// One of the addresses of this machine, which count as different clients.
+/// One of the addresses of this machine, each of which counts as a different client.
 fn address(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1, last)
 }
 
-/// Connections that each have sent `bytes`. Those that the service has closed are among them.
+/// Opens connections that have each sent `bytes`. The result includes those that the service has closed.
 async fn flood(from: impl Iterator<Item = Ipv4Addr>, to: SocketAddr, bytes: &[u8]) -> Vec<TcpStream> {
     let connections = stream::iter(from).map(async |from| {
         let mut connection = connect(from, to).await?;
-        // What the service does not read waits here and in the kernel.
+        // Bytes that the service does not read wait here and in the kernel.
         let _ = timeout(Duration::from_secs(1), connection.write_all(bytes)).await;
         Some(connection)
     });
@@ -40,7 +40,7 @@ async fn is_alive(service: &Service) {
     assert_eq!(answer.status, 200);
 }
 
-/// A head of a request that goes on for ever.
+/// The beginning of a request head that never ends.
 fn unfinished_head(bytes: usize) -> Vec<u8> {
     let mut head = format!("GET {PREFIX}/labs HTTP/1.1\r\nHost: x\r\nX-A: ").into_bytes();
     head.resize(bytes, b'a');
@@ -73,7 +73,7 @@ async fn requests_without_a_credential_on_many_connections_keep_nobody_out() {
         let mut connections = flood((0..600).map(|_| address(1)), port, request.as_bytes()).await;
         is_served(&service.admin().unwrap()).await;
         is_alive(&service).await;
-        // Each gets one answer at most, and is closed.
+        // Each connection receives one answer at most, and is closed.
         let ends = connections.iter_mut().map(ReadInTime::read_to_end_of_input);
         join_all(ends).await;
     }
@@ -94,7 +94,7 @@ async fn silent_connections_of_many_addresses_keep_no_caller_out() {
     }
 }
 
-/// Anybody may ask for the description of the API, which is large.
+/// Anybody may request the description of the API, which is large.
 #[tokio::test]
 async fn answers_that_nobody_reads_fill_no_memory_and_keep_nobody_out() {
     let service = Service::start(BINARY).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_connection_lives_on_once_a_credential_was_good() {
     assert!(answer.starts_with(b"HTTP/1.1 401"), "and nothing comes after it");
 }
 
-/// Reads in time.
+/// Reads with a time limit.
 trait ReadInTime {
     async fn read_to_end_of_input(&mut self) -> Vec<u8>;
     async fn read_some(&mut self) -> String;

@@ -1,4 +1,4 @@
-//! Somebody who may create namespaces, and objects in their own.
+//! A user of the cluster who may create namespaces, and objects in their own.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -19,7 +19,7 @@ async fn make(namespaces: &Api<Namespace>, metadata: Value) -> Namespace {
     namespaces.create(&PostParams::default(), &namespace).await.unwrap()
 }
 
-/// Makes a namespace with all that can be seen of one that the service has made.
+/// Makes a namespace with all visible properties of one that the service has made.
 async fn copy(namespaces: &Api<Namespace>, name: &str, of: &ObjectMeta) {
     make(namespaces, json!({ "name": name, "labels": of.labels, "annotations": of.annotations })).await;
 }
@@ -29,7 +29,7 @@ async fn remove(namespaces: &Api<Namespace>, name: &str) {
     until_some(async || namespaces.get_opt(name).await.unwrap().is_none().then_some(())).await;
 }
 
-/// The reason why a lab of this user fails, and that nothing was put into the namespace.
+/// Checks that a lab of this user fails with the reason, and that nothing was put into the namespace.
 async fn is_refused(service: &Service, user: &str) {
     let client = service.user(user).unwrap();
     client.spawn_to_end(user).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_namespace_that_somebody_made_first_receives_nothing() {
     is_refused(&service, "eve").await;
 }
 
-/// The namespace was the service's, and is another one of the same name now.
+/// The namespace belonged to the service. Another one has the same name now.
 #[tokio::test]
 async fn a_namespace_that_was_made_again_by_somebody_receives_nothing() {
     let mut service = Service::start_with(BINARY, retaining).await.unwrap();
@@ -106,7 +106,7 @@ async fn what_the_service_or_the_operator_has_made_is_used_again() {
     }
 }
 
-/// The service ends between the creation of a namespace and the record of its uid.
+/// The service ends after it has created a namespace, and before it has recorded the uid.
 #[tokio::test]
 async fn a_namespace_is_the_service_s_also_when_it_ended_before_it_knew_the_uid() {
     let mut service = Service::start_with(BINARY, retaining).await.unwrap();
@@ -127,7 +127,7 @@ async fn a_namespace_is_the_service_s_also_when_it_ended_before_it_knew_the_uid(
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
     ada.stop_to_end("ada").await.unwrap();
 
-    // Since the start, the namespace is known by its uid, and the mark is worth nothing.
+    // Since the start, the service knows the namespace by its uid, and no longer trusts the mark.
     let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
     let made = namespaces.get("nublado-ada").await.unwrap().metadata;
     remove(&namespaces, "nublado-ada").await;
@@ -158,7 +158,7 @@ async fn a_namespace_that_is_being_deleted_is_waited_for() {
     .await;
     let released = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
     maps.patch("held", &PatchParams::default(), &released).await.unwrap();
-    // Whoever is first: the tenant's namespace receives nothing.
+    // Whichever client is first, the tenant's namespace receives nothing.
     let own = serde_json::from_value(json!({ "metadata": { "name": "nublado-ada" } })).unwrap();
     until_some(async || {
         let _ = namespaces.create(&PostParams::default(), &own).await;

@@ -13,7 +13,7 @@ use wasmspawner_tests::waiting::until_some;
 
 use crate::{BINARY, PATIENCE, connect, resident};
 
-/// Connections that a user has opened with a good token, and that stay open, leave room for others.
+/// Open connections of one user with a good token leave room for others.
 #[tokio::test]
 async fn one_user_does_not_hold_all_connections() {
     let service =
@@ -37,7 +37,7 @@ async fn one_user_does_not_hold_all_connections() {
     assert_eq!(answer.status, 404, "{answer:?}");
 }
 
-/// The service keeps as many failed labs of a user as the user may have labs, and not what was asked of them.
+/// The service keeps as many failed labs of a user as the user may have labs, and does not keep the requests for them.
 #[tokio::test]
 async fn labs_that_fail_fill_no_memory() {
     let service = Service::start_with(BINARY, |config| {
@@ -81,7 +81,7 @@ async fn labs_that_fail_fill_no_memory() {
     let newest = ada.lab("ada/servers/x139").await.unwrap().json().unwrap();
     assert_eq!((&newest["env"], &newest["options"]), (&json!({}), &json!({})), "{newest:#}");
     let grown = resident(&service) - before;
-    // The one-machine cluster is a part of the process, and keeps the records of a while: 31 MiB for a hundred. All that
-    // was asked for and decided would be 120 MiB.
+    // The one-machine cluster is a part of the process, and keeps recent records: 31 MiB for a hundred. All requests
+    // and decisions would take 120 MiB.
     assert!(grown < 60, "{grown} MiB more, for {} failed labs", labs.len());
 }

@@ -150,7 +150,8 @@ async fn requests_that_do_not_come_from_the_ingress_are_refused() {
     );
 }
 
-/// Whoever can connect from the ingress's address, such as another container on its node, must not be anyone it likes.
+/// A client that can connect from the ingress's address, such as another container on its node, must not be able to act
+/// as any user.
 #[tokio::test]
 async fn a_user_header_without_a_token_is_refused_unless_it_is_configured_so() {
     let gafaelfawr = gafaelfawr().await;
@@ -179,7 +180,7 @@ async fn a_shared_secret_shows_that_a_request_came_through_the_ingress() {
     }
 }
 
-/// A page of another site can make a browser submit a form, with the cookies by which the ingress knows the user.
+/// A page of another site can make a browser submit a form, with the cookies by which the ingress identifies the user.
 #[tokio::test]
 async fn a_request_that_another_site_s_form_could_send_changes_nothing() {
     let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;
@@ -218,7 +219,7 @@ async fn without_gafaelfawr_new_callers_get_503() {
     assert_eq!(answer.problem().unwrap(), "503 identity_provider_unavailable");
 }
 
-/// Gafaelfawr's quota holds beside those of the policies, of which the stricter limit is the one for memory here.
+/// Gafaelfawr's quota applies in addition to those of the policies. Here its memory limit is the stricter one.
 #[tokio::test]
 async fn gafaelfawr_s_quota_holds_beside_the_policies_quotas() {
     let gafaelfawr = gafaelfawr().await;
@@ -245,7 +246,7 @@ async fn gafaelfawr_s_quota_holds_beside_the_policies_quotas() {
     assert_eq!(limits, [("limits.cpu", "9"), ("limits.memory", "4Gi")]);
 }
 
-/// Whatever the policies allow, and whatever the user's scopes are.
+/// The refusal does not depend on the policies or the user's scopes.
 #[tokio::test]
 async fn a_user_whom_gafaelfawr_forbids_to_spawn_starts_no_lab() {
     let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;
@@ -256,7 +257,7 @@ async fn a_user_whom_gafaelfawr_forbids_to_spawn_starts_no_lab() {
     assert_eq!(send(&service, Method::GET, "/labs/guest", guest).await.status, 404);
 }
 
-/// A quota that cannot be read must not be taken for none.
+/// A quota that cannot be read must not count as no quota.
 #[tokio::test]
 async fn a_user_whose_quota_is_not_understood_starts_no_lab() {
     let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;

@@ -23,7 +23,7 @@ fn service_account(name: &str) -> Value {
     json!({ "kind": "service", "name": name, "admin": false, "scopes": [] })
 }
 
-/// A fake of the Hub. The end-to-end tests have the same tokens from a real one.
+/// A fake of the Hub. The end-to-end tests get the same tokens from a real one.
 async fn hub() -> Provider {
     let of_server = |name: &str, server: &str| {
         let scopes = [format!("users:activity!user={name}"), format!("access:servers!server={server}")];
@@ -41,7 +41,7 @@ async fn hub() -> Provider {
         // Ada shares her server with Bob: his token has the same scope for it.
         ("/hub/api/user", "of-bob", of_server("bob", "ada/")),
         ("/hub/api/user", "of-the-hub", service_account("spawner")),
-        // A service that is called like a user.
+        // A service with the name of a user.
         ("/hub/api/user", "of-the-service-ada", service_account("ada")),
         (
             "/hub/api/user",
@@ -81,7 +81,8 @@ fn auth(hub: &Provider) -> Value {
     })
 }
 
-/// As `make run` is configured: static tokens first, then the Hub's, and the service has a token of its own at the Hub.
+/// A service with the configuration of `make run`: static tokens first, then the Hub's, and a token of its own at the
+/// Hub.
 async fn service_with_static_tokens(hub: &Provider) -> Service {
     let mut service = Service::prepare(BINARY, |_| {}).unwrap();
     let token_file = service.folder().join("hub.token");
@@ -158,7 +159,7 @@ async fn the_token_of_a_server_starts_that_server_and_nothing_else() {
     assert_eq!(status(&gpu, Method::GET, "/spawn-form/ada/servers/gpu").await, 200);
 }
 
-/// The Hub's credential is the one that everybody's labs depend on: with it, nobody runs code as anyone.
+/// All labs depend on the Hub's credential, so nobody may run code as another user with it.
 #[tokio::test]
 async fn the_hub_s_credential_reads_and_stops_but_never_starts() {
     let hub = hub().await;
@@ -188,7 +189,7 @@ async fn a_lab_gets_the_token_of_its_own_user_and_never_an_administrator_s() {
     for (client, user, expected) in [
         (service.stranger().with_token("of-ada-s-server"), "ada", Some("of-ada-s-server")),
         (service.admin().unwrap(), "ada", None),
-        // An administrator's own lab: what runs there must not administer everybody's.
+        // An administrator's own lab: code that runs there must not administer other labs.
         (service.client("admin", &both).unwrap(), "admin", None),
     ] {
         client.spawn_to_end(user).await.unwrap();
@@ -226,7 +227,7 @@ async fn the_service_s_own_token_reads_groups_and_uids_at_the_hub() {
     }
 }
 
-/// A policy may refuse by group: a user whose groups nobody says must not pass as one without groups.
+/// A policy may refuse by group, so a user whose groups are unknown must not count as one without groups.
 #[tokio::test]
 async fn a_user_whose_groups_are_not_known_is_refused() {
     let hub = hub().await;
@@ -244,7 +245,8 @@ async fn a_user_whose_groups_are_not_known_is_refused() {
     }
 }
 
-/// The Hub tells groups with the answer about the token. Only what the authenticator stored needs a second question.
+/// The Hub's answer about the token contains the groups. Only data that the authenticator stored needs a second
+/// request.
 #[tokio::test]
 async fn a_spawn_asks_the_hub_once_unless_the_service_may_read_more() {
     for (scopes, questions) in [(&["read:users:groups"][..], 1), (&["admin:auth_state"], 2)] {
@@ -305,7 +307,7 @@ async fn a_refused_token_is_not_asked_about_again_at_once() {
     for _ in 0..20 {
         assert_eq!(nobody.lab("ada").await.unwrap().status, 401);
     }
-    // After five seconds it is.
+    // The answer is requested again after five seconds.
     let most = 1 + begun.elapsed().as_secs() / 5;
     assert!((1..=most).contains(&(hub.asked() as u64)), "{} times and not {most}", hub.asked());
 }

@@ -1,4 +1,4 @@
-//! Invalid requests: the answer says where the error is, and nothing changes.
+//! Invalid requests: the answer names the place of the error, and nothing changes.
 
 use http::Method;
 use serde_json::json;

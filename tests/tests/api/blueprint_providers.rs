@@ -1,4 +1,4 @@
-//! Blueprints of repositories and of users, which the site has not written. Their providers may be anything.
+//! Blueprints of repositories and of users, which the site has not written. Their providers may misbehave in any way.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ impl Git {
         (git, url)
     }
 
-    /// The authorization with which this path was asked for; empty if there was none.
+    /// The authorization of the request for this path. Empty if the request had none; `None` if there was no request.
     fn asked(&self, path: &str) -> Option<String> {
         self.0.lock().unwrap().get(path).cloned()
     }
@@ -117,14 +117,14 @@ async fn a_lab_is_as_its_repository_says_also_after_a_restart_and_in_its_kernels
     );
     assert_eq!(spawn(&ada, "ada~repo=org/good").await.header("location"), started.header("location"));
 
-    // The provider is not asked again for what the lab starts.
+    // The provider is not asked again for children of the lab.
     service.crash_and_restart().await.unwrap();
     git.0.lock().unwrap().clear();
     let ada = service.user("ada").unwrap();
     super::kernels::run(&ada, &place, "k1").await;
     assert_eq!(git.asked("org/good/raw/lab.yaml"), None);
 
-    // Together with a blueprint of the site, and by the form's field.
+    // The blueprint is combined with one of the site, and chosen by the form's field.
     let both = spawn(&ada, "ada~blueprint=base~repo=org/good").await;
     let lab = until(&ada, &lab_at(&both), |lab| lab["status"] == "running").await;
     assert_eq!((&lab["env"]["PROJECT"], &lab["env"]["BASE"]), (&json!("one"), &json!("1")));
@@ -135,7 +135,7 @@ async fn a_lab_is_as_its_repository_says_also_after_a_restart_and_in_its_kernels
     let lab = until(&ada, "ada", |lab| lab["status"] == "running").await;
     assert_eq!((&lab["env"]["PROJECT"], &lab["env"]["BASE"]), (&json!("two"), &json!("1")));
 
-    // A user's own blueprint, where the site has none of the name.
+    // A user's own blueprint is used if the site has none of the name.
     let own = spawn(&ada, "ada~blueprint=good").await;
     assert_eq!(lab_at(&own), "ada/servers/good");
     until(&ada, "ada/servers/good", |lab| lab["env"]["PROJECT"] == "one").await;
@@ -196,7 +196,7 @@ async fn what_is_no_blueprint_of_this_user_is_refused_with_the_reason() {
     }
     let refused = spawn(&ada, "ada~blueprint=missing").await;
     assert_eq!(refused.json().unwrap()["detail"][0]["loc"], json!(["body", "options", "blueprint"]));
-    // The site has that one, and not for her.
+    // The site has that blueprint, but not for her.
     let refused = spawn(&ada, "ada~blueprint=staff-only").await;
     assert!(refused.body.contains("there is no blueprint `staff-only` that you may choose"), "{refused:?}");
     assert_eq!(git.asked("people/staff-only/ada.yaml"), None);
@@ -204,7 +204,7 @@ async fn what_is_no_blueprint_of_this_user_is_refused_with_the_reason() {
     assert_eq!(labs.json().unwrap(), Value::from(Vec::<Value>::new()));
 }
 
-/// A provider that never answers delays those who ask it, for as long as the site allows, and nobody else.
+/// A provider that never answers delays only the users who ask it, and only for as long as the site allows.
 #[tokio::test]
 async fn a_silent_provider_delays_no_other_spawn() {
     let (service, _git) = with_git(false).await;

@@ -11,7 +11,7 @@ use wasmspawner_tests::service::Service;
 use super::running::until;
 use crate::BINARY;
 
-/// ada is of the staff, eve is not. The default policy has two sizes, and sets `SITE` for everybody.
+/// A site where ada is on the staff and eve is not. The default policy has two sizes, and sets `SITE` for everybody.
 fn site(config: &mut Value) {
     let entry = |groups: Value| json!({ "uid": 1000, "gid": 1000, "groups": groups });
     config["auth"]["identities"]["users"] = json!({ "ada": entry(json!([{ "name": "staff", "id": 20 }])) });
@@ -116,7 +116,7 @@ async fn users_choose_the_blueprints_of_their_groups_in_the_form_and_by_the_name
     assert_eq!(detail["loc"], json!(["body", "options", "blueprint"]));
     assert_eq!(detail["msg"], "there is no blueprint `course` that you may choose; there are `base`");
 
-    // A server of this name is of the blueprint for those who may choose it.
+    // A server of this name uses the blueprint for users who may choose it.
     for client in [&ada, &eve] {
         let name = if std::ptr::eq(client, &raw const ada) { "ada" } else { "eve" };
         let lab = format!("{name}/servers/course");
@@ -188,7 +188,7 @@ async fn a_policy_sees_the_blueprints_and_may_refuse_them() {
     assert_eq!(lab["env"]["BLUEPRINTS"], "everybody base team", "{lab:#}");
 }
 
-/// A blueprint is granted nothing.
+/// A blueprint has no grants.
 #[tokio::test]
 async fn a_blueprint_cannot_take_what_belongs_to_the_service() {
     for (spec, problem) in [
@@ -243,12 +243,13 @@ async fn blueprints_come_from_a_folder_and_change_while_the_service_runs() {
     let reload =
         async || admin.send(admin.request(Method::POST, &format!("{PREFIX}/config/reload"))).await.unwrap();
     write(&service, "team.yaml", "extends: [base]\nenv: {TEAM: two}\n");
-    // Unless the service has seen the change by itself, which it says in the same words.
+    // The reload may find no change, because the service has seen it already. Its log has the same words in either
+    // case.
     assert_eq!(reload().await.status, 200);
     service.logged(r#"applied="blueprints.site.team.env.TEAM""#).await.unwrap();
     assert_eq!(team().await, "two");
 
-    // A mistake changes nothing, and is told with the file.
+    // A mistake changes nothing, and is reported with its file.
     for (text, told) in [
         ("extends: [team]\n", "extend each other in a circle: team -> team"),
         ("privileged: true\n", "team.yaml"),

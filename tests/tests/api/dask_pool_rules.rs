@@ -1,4 +1,4 @@
-//! What is refused to those who start Dask pools.
+//! Refusals to users who start Dask pools.
 
 use futures::future::join_all;
 use http::Method;
@@ -35,7 +35,7 @@ async fn all_pools_of_a_user_share_the_users_workers() {
     assert_eq!(scale(&ada, "ada", "b", json!(50)).await.json().unwrap()["workers"]["desired"], 1);
     let cluster = service.cluster().await.unwrap();
     until_workers(&cluster, "nublado-ada", 5).await;
-    // What one gives back, the other gets.
+    // Workers that one pool gives back go to the other.
     stop(&ada, "ada", "a").await;
     until(&ada, "ada", "b", |pool| pool["workers"]["desired"] == 5).await;
 }
@@ -139,7 +139,7 @@ async fn workers_that_are_still_there_count_for_their_user() {
     };
     assert_eq!(wanted("b", 4).await, 1);
     until_running(&cluster, "nublado-ada", 4).await;
-    // Nobody retires the workers of the first pool: they stay, and count.
+    // Nobody retires the workers of the first pool, so they stay, and count.
     assert_eq!(wanted("a", 0).await, 0);
     assert_eq!(wanted("b", 4).await, 1);
     let refused = start(&ada, "ada", "c", &body(json!(1))).await;

@@ -1,4 +1,4 @@
-//! Dask pools: a scheduler and workers below a lab, as many as the scheduler needs and its user may have.
+//! Dask pools: a scheduler and workers below a lab, as many as the scheduler needs and the user may have.
 
 use futures::future::join_all;
 use http::Method;
@@ -14,7 +14,7 @@ use wasmspawner_tests::waiting::until_some;
 use super::kernels::{pods, records, with_lab};
 use crate::BINARY;
 
-/// The secret of a pool, which nobody but its pods and its client may see.
+/// The secret of a pool, which only its pods and its client may see.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\nnobody-sees-this\n-----END PRIVATE KEY-----\n";
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nanybody\n-----END CERTIFICATE-----\n";
 
@@ -43,7 +43,7 @@ pub(crate) async fn scale(client: &Client, lab: &str, pool: &str, workers: Value
     post(client, &format!("{}/scale", path(lab, pool)), &json!({ "workers": workers })).await
 }
 
-/// The pool as soon as `wanted` is true of it; `Null` if there is none.
+/// Returns the pool as soon as `wanted` is true for it; `Null` if there is none.
 pub(crate) async fn until(client: &Client, lab: &str, pool: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     until_some(async || {
         let answer = client.get(&path(lab, pool)).await.unwrap();
@@ -75,7 +75,7 @@ async fn workers(cluster: &Cluster, namespace: &str) -> Vec<Pod> {
     of_component(cluster, namespace, "dask-worker").await
 }
 
-/// Waits for so many workers that are not being deleted.
+/// Waits until this number of workers exists that are not being deleted.
 pub(crate) async fn until_workers(cluster: &Cluster, namespace: &str, count: usize) -> Vec<Pod> {
     until_some(async || {
         let mut now = workers(cluster, namespace).await;
@@ -85,7 +85,7 @@ pub(crate) async fn until_workers(cluster: &Cluster, namespace: &str, count: usi
     .await
 }
 
-/// Waits until so many workers run and are ready: their kubelet then says nothing more about them.
+/// Waits until this number of workers is running and ready. After that, their kubelet reports nothing more about them.
 pub(crate) async fn until_running(cluster: &Cluster, namespace: &str, count: usize) -> Vec<Pod> {
     until_some(async || {
         let mut now = workers(cluster, namespace).await;
@@ -96,7 +96,7 @@ pub(crate) async fn until_running(cluster: &Cluster, namespace: &str, count: usi
     .await
 }
 
-/// The program within a pool's scheduler, which has a token of its own. There is one pool in the namespace.
+/// A client for the program within a pool's scheduler, which has a token of its own. The namespace has one pool.
 pub(crate) async fn keeper(service: &Service, namespace: &str) -> Client {
     let cluster = service.cluster().await.unwrap();
     let scheduler = of_component(&cluster, namespace, "dask-scheduler").await.pop().unwrap();
@@ -116,7 +116,7 @@ pub(crate) async fn connect(keeper: &Client, lab: &str, pool: &str) -> Events {
     Events::of(request.send().await.unwrap().error_for_status().unwrap())
 }
 
-/// Ends a worker as its own process would: with this phase.
+/// Ends a worker with this phase, as its own process would.
 pub(crate) async fn end(cluster: &Cluster, worker: &Pod, phase: &str) {
     let api: Api<Pod> = Api::namespaced(cluster.clone(), worker.metadata.namespace.as_ref().unwrap());
     let status = json!({ "status": { "phase": phase } });
@@ -178,7 +178,7 @@ async fn the_scheduler_decides_how_many_workers_an_adaptive_pool_has_and_which_o
     orders.until("\"target\":4").await.unwrap();
     let four = until_workers(&cluster, "nublado-ada", 4).await;
     until_running(&cluster, "nublado-ada", 4).await;
-    // The scheduler wants fewer. No worker is deleted until it has ended by itself.
+    // The scheduler wants fewer workers. No worker is deleted until it has ended on its own.
     report(&keeper, "ada", "p", 4, 2).await;
     orders.until("\"target\":2").await.unwrap();
     until(&ada, "ada", "p", |pool| pool["workers"]["desired"] == 2).await;
@@ -188,7 +188,7 @@ async fn the_scheduler_decides_how_many_workers_an_adaptive_pool_has_and_which_o
     }
     let left = until_workers(&cluster, "nublado-ada", 2).await;
     assert!(left.iter().all(|pod| four[2..].iter().any(|kept| kept.metadata.uid == pod.metadata.uid)));
-    // One that somebody deletes is replaced.
+    // A worker that somebody deletes is replaced.
     let api: Api<Pod> = Api::namespaced(cluster.clone(), "nublado-ada");
     api.delete(left[0].metadata.name.as_ref().unwrap(), &DeleteParams::default()).await.unwrap();
     until_some(async || {

@@ -1,4 +1,4 @@
-//! `wasmspawner debug bundle`: what a bug report needs, without secrets.
+//! `wasmspawner debug bundle`: the content that a bug report needs, without secrets.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ async fn a_bundle_has_what_a_bug_report_needs_and_no_secret() {
     let lines = "Bearer marker-in-the-log-of-somebody\nhttps://a:marker-pw@host/ marker-in-an-option\nthe last line\n";
     std::fs::write(&log, lines).unwrap();
     let file = service.folder().join("bundle.tar");
-    // The token of an administrator, as the harness makes it.
+    // This creates the token of an administrator, with the text that the harness gives it.
     service.admin().unwrap();
     let output = Command::new(BINARY)
         .args(["debug", "bundle", "--url", &format!("http://{}{PREFIX}", service.api())])

@@ -58,7 +58,7 @@ async fn phase(api: &Api<DynamicObject>, name: &str) -> Option<String> {
     api.get_opt(name).await.unwrap()?.data["status"]["phase"].as_str().map(str::to_owned)
 }
 
-/// A service whose labs have environments of the class `standard`, unless a policy says otherwise.
+/// A service whose labs have environments of the class `standard`, unless a policy chooses another.
 pub(super) async fn with_environments(change: impl FnOnce(&mut Value)) -> (Service, kube::Client) {
     let environments = |config: &mut Value| {
         config["embedded"]["keep_labs"] = true.into();
@@ -140,7 +140,7 @@ async fn a_retained_environment_keeps_what_its_user_had() {
     let secrets = Api::<Secret>::namespaced(client.clone(), "nublado-ada");
     let secrets = secrets.list(&ListParams::default().labels("wasmspawner.io/spawn")).await.unwrap();
     assert!(pods.items.is_empty() && secrets.items.is_empty(), "only the namespace stays");
-    // Somebody else gets another one.
+    // Another user gets another environment.
     grace.spawn_to_end("grace").await.unwrap();
     assert!(namespaces(&client).await.contains(&"nublado-grace".to_owned()));
     ada.spawn_to_end("ada").await.unwrap();
@@ -149,7 +149,7 @@ async fn a_retained_environment_keeps_what_its_user_had() {
     assert_eq!(phase(&targets(&client), &name).await.as_deref(), Some("Bound"));
 }
 
-/// A site that retains the namespaces of some labs and deletes those of others, without a class of its own.
+/// A site without a class of its own that retains the namespaces of some labs and deletes those of others.
 #[tokio::test]
 async fn delete_and_retain_need_no_class_and_take_no_namespace_that_was_kept_before() {
     let (mut service, client) = with_environments(|config| {
@@ -175,7 +175,7 @@ async fn delete_and_retain_need_no_class_and_take_no_namespace_that_was_kept_bef
     }
     until_some(async || (namespaces(&client).await == ["nublado-ada", "nublado-eve"]).then_some(())).await;
 
-    // What was kept without a claim is not given to one.
+    // A claim does not receive a namespace that was kept without one.
     let failed = spawn(&service, "eve", "retain").await;
     assert_eq!(
         (&failed["status"], &failed["reason"]),
@@ -218,7 +218,7 @@ async fn an_environment_that_cannot_be_had_fails_the_lab_with_the_reason() {
         ("failed", "There is no environment for your lab: There is no DeploymentTargetClass standard.")
     );
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["reason"], "ClassNotFound");
-    // A namespace of somebody else is left alone, and named.
+    // Another owner's namespace is left alone, and named.
     add_class(&client, "standard", json!({"reclaimPolicy": "Delete"})).await;
     let theirs: Namespace = serde_json::from_value(json!({"metadata": {"name": "nublado-ada"}})).unwrap();
     let namespaces: Api<Namespace> = Api::all(client.clone());

@@ -1,4 +1,4 @@
-//! What administrators see of environments and do about them, by the API and from the command line.
+//! The view of environments for administrators, and their actions, by the API and from the command line.
 
 use http::Method;
 use serde_json::json;
@@ -9,7 +9,7 @@ use wasmspawner_tests::waiting::until_some;
 use super::environments::{add_class, until_no_namespace, with_environments};
 use crate::BINARY;
 
-/// `wasmspawner environments ...`: the exit code, and what it prints.
+/// Runs `wasmspawner environments ...`. Returns true if it succeeds, and its output.
 fn command(service: &Service, args: &[&str]) -> (bool, String) {
     let mut command = std::process::Command::new(BINARY);
     command

@@ -16,7 +16,7 @@ use super::running::until;
 use super::{dask_pools, kernels};
 use crate::BINARY;
 
-/// Users choose by the size where their labs run.
+/// A site whose users choose the cluster of their labs by the size.
 fn both(config: &mut Value) {
     config["embedded"]["keep_labs"] = true.into();
     config["kubernetes"] = json!({ "instance": "near" });
@@ -31,7 +31,7 @@ fn both(config: &mut Value) {
     config["policies"] = json!([policy]);
 }
 
-/// Puts what leads to the other cluster into the Secret `far`.
+/// Stores the credentials of the other cluster in the Secret `far`.
 async fn lead_to(far: &Service, near: &kube::Client) {
     let kubeconfig = std::fs::read_to_string(far.folder().join("state/kubeconfig")).unwrap();
     let secrets: Api<Secret> = Api::namespaced(near.clone(), OWN);
@@ -78,7 +78,7 @@ async fn a_lab_runs_in_another_cluster_and_one_that_is_away_delays_nobody_else()
     );
     assert_eq!(namespaces(&there).await, ["nublado-ada"]);
 
-    // The other cluster is gone. Its lab is not given up, and the labs here do not notice.
+    // The other cluster is away. Its lab is not given up, and the labs here are not affected.
     far.kill();
     grace.stop_to_end("grace").await.unwrap();
     spawn(&grace, "grace", "near").await;
@@ -88,13 +88,13 @@ async fn a_lab_runs_in_another_cluster_and_one_that_is_away_delays_nobody_else()
     until(&eve, "eve", |lab| lab["stage"] == "Binding").await;
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
 
-    // The service starts again while it is away.
+    // The service starts again while the other cluster is away.
     near.crash_and_restart().await.unwrap();
     let (ada, grace) = (near.user("ada").unwrap(), near.user("grace").unwrap());
     until_running(&ada, "ada").await;
     until_running(&grace, "grace").await;
 
-    // It comes back with other credentials, which are used without a restart.
+    // The other cluster comes back with other credentials, which are used without a restart.
     far.run().await.unwrap();
     let client = near.cluster().await.unwrap();
     lead_to(&far, &client).await;
@@ -130,7 +130,7 @@ async fn a_lab_in_another_cluster_that_dies_there_is_noticed() {
     .await;
 }
 
-/// What cannot be removed over there is nothing that the next lab needs.
+/// The next lab does not need objects that cannot be removed in the other cluster.
 #[tokio::test]
 async fn a_claim_that_does_not_go_does_not_hinder_the_next_lab() {
     let near = Service::start_with(BINARY, both).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_claim_that_does_not_go_does_not_hinder_the_next_lab() {
     assert_eq!(left.len(), 2, "the first one waits for its cluster");
 }
 
-/// A target of its owner: the namespace is theirs, and stays.
+/// An owner's target: the namespace belongs to the owner, and stays.
 #[tokio::test]
 async fn a_target_with_credentials_of_its_owner_is_used_and_its_namespace_stays() {
     let (far, near, client) = two_clusters().await;
@@ -192,7 +192,7 @@ async fn a_target_with_credentials_of_its_owner_is_used_and_its_namespace_stays(
     assert!(secrets.items.is_empty(), "nothing of the lab is left");
 }
 
-/// What a lab starts is where the lab is, and goes with it; also after a restart of the service.
+/// The children of a lab run in the lab's cluster, and end with the lab, even after a restart of the service.
 #[tokio::test]
 async fn kernels_and_dask_pools_are_in_the_cluster_of_their_lab() {
     let (far, mut near, _) = two_clusters().await;
@@ -235,7 +235,7 @@ async fn the_variables_of_a_lab_in_another_cluster_are_known_again_after_a_resta
     assert_eq!(after["env"], before["env"], "what is secret stays hidden");
 }
 
-/// The end of a namespace elsewhere is noticed when it happens, and not when everything is looked at again.
+/// The service notices the end of a namespace elsewhere when it happens, not at the next reconciliation.
 #[tokio::test]
 async fn a_namespace_elsewhere_that_was_stuck_is_noticed_when_it_goes() {
     let (far, near, client) = two_clusters().await;
@@ -264,7 +264,8 @@ async fn a_namespace_elsewhere_that_was_stuck_is_noticed_when_it_goes() {
     tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
 }
 
-/// What looks like ours in another cluster may be another site's whose installation has the same name.
+/// Objects in another cluster that look like this service's may belong to another site whose installation has the same
+/// name.
 #[tokio::test]
 async fn orphans_in_another_cluster_are_reported_and_never_deleted() {
     let (far, near, client) = two_clusters().await;

@@ -5,7 +5,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// A transcript without the values that differ from run to run: the operation's id, numbers, times.
+/// A transcript without the values that differ between runs: the operation's id, numbers, times.
 fn normalised(transcript: &str) -> String {
     let lines =
         transcript.lines().map(|line| match (line.split_once("id: "), line.split_once(r#""at":""#)) {
@@ -20,8 +20,8 @@ fn normalised(transcript: &str) -> String {
 }
 
 /// A normalised transcript in an order that is the same in every run. Events about a pod (`info`) and states of the pod
-/// (`stage`) come from two watches, so their order varies, and so does how often a stage is reported: messages are
-/// sorted and put at the end, and each stage is listed once.
+/// (`stage`) come from two watches, so their order varies, and a stage may be reported several times. Messages are
+/// therefore sorted and put at the end, and each stage is listed once.
 fn settled(transcript: &str) -> String {
     let normalised = normalised(transcript);
     let (mut messages, others): (Vec<&str>, Vec<&str>) =
@@ -46,7 +46,7 @@ fn assert_numbered(events: &[Event]) {
     assert!(numbers.eq(1..=events.len()), "{events:#?}");
 }
 
-/// Makes the stages long enough that each is observed.
+/// Makes the stages so long that each is observed.
 fn visible_stages(config: &mut serde_json::Value) {
     config["embedded"]["simulated"] =
         serde_json::json!({ "schedule": "2s", "pull": "2s", "ready": "2s", "stop": "200ms" });

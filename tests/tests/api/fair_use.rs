@@ -1,4 +1,4 @@
-//! What one user may do at once, so that nobody else notices (`limits.per_user`).
+//! Limits on the simultaneous requests of one user, so that other users are not affected (`limits.per_user`).
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ async fn requests_of_one_user_beyond_the_limit_wait_and_are_refused() {
     let service = service(json!({ "requests_at_once": 1 })).await;
     let (ada, grace) = (service.user("ada").unwrap(), service.user("grace").unwrap());
     let waiting = service.user("ada").unwrap();
-    // The body never comes, so this request is not answered before the client goes away.
+    // The body never arrives, so this request is not answered before the client disconnects.
     let head = format!(
         "POST {PREFIX}/labs/ada/spawn HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2"
     );
@@ -90,7 +90,7 @@ async fn a_burst_of_one_user_is_refused_in_the_end_and_others_are_answered() {
     assert_eq!(lab(&grace, "grace").await, "404 unknown_lab");
 }
 
-/// What the service answers about a lab that does not exist.
+/// The service's answer about a lab that does not exist.
 async fn lab(client: &Client, user: &str) -> String {
     client.lab(user).await.unwrap().problem().unwrap()
 }

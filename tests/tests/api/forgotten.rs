@@ -13,7 +13,7 @@ use wasmspawner_tests::service::Service;
 use super::running::until;
 use crate::BINARY;
 
-/// A service that checks every 100 ms, and stops labs that were forgotten for `stop_after`.
+/// A service that checks every 100 ms, and stops labs that have been forgotten for `stop_after`.
 async fn service(hub: &FakeHub, stop_after: Option<&str>) -> Service {
     service_that_waits(hub, "1m", stop_after).await
 }
@@ -36,7 +36,8 @@ async fn service_that_waits(hub: &FakeHub, timeout: &str, stop_after: Option<&st
     service
 }
 
-/// The service, which reads the file at each check, sees the token and its mode change at once.
+/// Replaces the token file at once: the service reads it at each check, and sees the token and its mode change
+/// together.
 fn write_token(file: &Path, token: &str, mode: u32) {
     let new = file.with_extension("new");
     std::fs::write(&new, format!("{token}\n")).unwrap();
@@ -177,7 +178,7 @@ async fn no_lab_is_stopped_when_the_hub_forgets_most_of_them() {
     let mut service = service(&hub, Some("1s")).await;
     let names: Vec<String> = (0..12).map(|number| format!("user-{number:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    // All labs are known until all of them run, because of up to nine labs all may count as forgotten.
+    // The Hub knows all labs until they run. With up to nine labs, all may count as forgotten.
     hub.knows(&names);
     run(&service, &names).await;
     hub.knows(&[]);
@@ -289,7 +290,8 @@ async fn parallel_requests_for_the_list_ask_the_hub_once() {
     let begun = Instant::now();
     let asked = join_all((0..200).map(|_| client.get("/spawner/v1/forgotten")));
     assert!(asked.await.into_iter().all(|answer| answer.unwrap().status == 200));
-    // Two lists, in case the first was too old by then, and one of the service's own check. A list is used for two seconds.
+    // Two lists, in case the first was too old by then, and one for the service's own check. A list is used for two
+    // seconds.
     let lists = hub.lists() - before;
     let most = 3 + begun.elapsed().as_secs() / 2;
     assert!(lists as u64 <= most, "{lists} lists and not {most}");

@@ -34,7 +34,7 @@ async fn operations_are_listed_newest_first() {
     assert_eq!(bob.get(&path).await.unwrap().problem().unwrap(), "403 permission_denied");
 }
 
-/// What a policy learns of past days.
+/// A policy receives the use of past days.
 #[tokio::test]
 async fn what_a_user_has_used_counts_while_the_lab_runs_and_after_a_crash_of_the_service() {
     let mut service =
@@ -135,7 +135,7 @@ async fn the_history_of_all_labs_together_is_bounded() {
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
     let metrics = service.probes().get("/metrics").await.unwrap();
     assert!(metrics.body.contains("wasmspawner_history_operations 2\n"), "{}", metrics.body);
-    // After a restart the lab is running, and no new operation is added that would push out another.
+    // After a restart the lab is running. No new operation is added, which would push out another.
     assert!(service.end().unwrap().success());
     service.run().await.unwrap();
     assert_eq!(kept().await, (404, vec![json!("stop"), json!("spawn")]));

@@ -1,4 +1,4 @@
-//! `/kept`: what stays on purpose when labs end.
+//! `/kept`: objects that stay on purpose when labs end.
 
 use serde_json::{Value, json};
 use wasmspawner_tests::api::{Client, PREFIX};
@@ -7,7 +7,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// Labs in namespaces that stay, with a claim that goes with the server and one that stays.
+/// Labs in namespaces that stay, with one claim that is deleted with the server and one that stays.
 fn retained(config: &mut Value) {
     let claim = |name: &str, reclaim: &str| {
         json!({ "name": name, "claim": { "name": format!("{name}-{{username}}"),
@@ -25,7 +25,7 @@ fn retained(config: &mut Value) {
     }]);
 }
 
-/// Kind, name, owners, whether it is in use, and the reason.
+/// Kind, name, owners, use, and the reason.
 async fn kept(admin: &Client) -> Vec<Value> {
     let answer = admin.get(&format!("{PREFIX}/kept")).await.unwrap().json().unwrap();
     let told = |one: &Value| json!([one["kind"], one["name"], one["owners"], one["in_use"], one["reason"]]);
@@ -52,7 +52,7 @@ async fn what_stays_when_labs_end_is_listed_with_the_reason() {
     service.crash_and_restart().await.unwrap();
     assert_eq!(kept(&admin).await, expected(false), "after a restart, too");
 
-    // As JupyterHub does when it deletes the server.
+    // JupyterHub does this when it deletes the server.
     let hub = service.hub().unwrap();
     let release = hub.request(http::Method::DELETE, &format!("{PREFIX}/labs/ada/volumes"));
     assert_eq!(hub.send(release).await.unwrap().status, 200);

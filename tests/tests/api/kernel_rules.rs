@@ -1,4 +1,4 @@
-//! What is refused to those who start kernels.
+//! Refusals to users who start kernels.
 
 use futures::future::join_all;
 use http::Method;
@@ -24,7 +24,7 @@ async fn an_id_is_used_once_at_a_time_and_limits_hold_under_many_requests() {
     assert!(denied.body.contains("You may have 3 kernels at a time and have 3"), "{denied:?}");
     let cluster = service.cluster().await.unwrap();
     assert_eq!(records(&cluster).await.len(), 4, "a lab and three kernels");
-    // Another user's kernels are counted apart.
+    // Another user's kernels are counted separately.
     let grace = service.user("grace").unwrap();
     grace.spawn_to_end("grace").await.unwrap();
     run(&grace, "grace", "k1").await;
@@ -86,7 +86,7 @@ async fn one_user_s_starts_are_limited_also_those_that_fail() {
     run(&grace, "grace", "k1").await;
 }
 
-/// A user who hangs up must not get more than the limit.
+/// A client that disconnects must not get more than the limit.
 #[tokio::test]
 async fn a_limit_holds_against_clients_that_do_not_wait() {
     let few = |config: &mut Value| {
@@ -100,14 +100,14 @@ async fn a_limit_holds_against_clients_that_do_not_wait() {
         ada.send(request.timeout(std::time::Duration::from_millis(3)))
     });
     join_all(impatient).await;
-    // However many of them were accepted: with two more that wait, the limit is reached.
+    // Two more that wait reach the limit, whatever number of them was accepted.
     start_in_turn(&ada, "ada", "first").await;
     start_in_turn(&ada, "ada", "second").await;
     assert_eq!(start_in_turn(&ada, "ada", "third").await.status, 403);
     assert!(records(&service.cluster().await.unwrap()).await.len() <= 3, "a lab and two kernels");
 }
 
-/// A site whose images users choose, without a default.
+/// A site whose users choose the image, without a default.
 #[tokio::test]
 async fn a_kernel_has_the_image_of_its_lab_also_where_nobody_has_a_default() {
     let menu = |config: &mut Value| {

@@ -1,4 +1,4 @@
-//! Kernels: started by a lab, in pods of their own, under the same rules as the lab, and never without it.
+//! Kernels: started by a lab, in their own pods, under the same rules as the lab, and never without it.
 
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
@@ -13,7 +13,7 @@ use wasmspawner_tests::waiting::until_some;
 
 use crate::BINARY;
 
-/// The secrets of a kernel, which nobody but its pod and its client may see.
+/// The secrets of a kernel, which only its pod and its client may see.
 const KEY: &str = "key-of-the-client";
 const PASSWORD: &str = "value-of-a-password";
 
@@ -34,7 +34,8 @@ pub(crate) async fn start(client: &Client, lab: &str, kernel: &str) -> Answer {
     client.send(client.request(Method::POST, &path(lab, kernel)).json(&body())).await.unwrap()
 }
 
-/// The same where many requests of the user wait for each other: whose turn does not come within ten seconds asks again.
+/// Starts a kernel while many requests of the user wait for each other. Asks again if its turn does not come within ten
+/// seconds.
 pub(crate) async fn start_in_turn(client: &Client, lab: &str, kernel: &str) -> Answer {
     until_some(async || Some(start(client, lab, kernel).await).filter(|answer| answer.status != 503)).await
 }
@@ -43,7 +44,7 @@ pub(crate) async fn stop(client: &Client, lab: &str, kernel: &str) -> Answer {
     client.send(client.request(Method::DELETE, &path(lab, kernel))).await.unwrap()
 }
 
-/// The kernel as soon as `wanted` is true of it; `Null` if there is none.
+/// Returns the kernel as soon as `wanted` is true for it; `Null` if there is none.
 pub(crate) async fn until(
     client: &Client,
     lab: &str,
@@ -96,7 +97,7 @@ pub(crate) async fn records(cluster: &Cluster) -> Vec<DynamicObject> {
     api.list(&ListParams::default()).await.unwrap().items
 }
 
-/// The token of a kernel's launcher, which only the kernel's Secret has.
+/// A client with the token of a kernel's launcher, which is only in the kernel's Secret.
 async fn launcher(service: &Service, namespace: &str, kernel: &Pod) -> Client {
     let secrets: Api<Secret> = Api::namespaced(service.cluster().await.unwrap(), namespace);
     let secret = secrets.get(kernel.metadata.name.as_ref().unwrap()).await.unwrap();
@@ -227,7 +228,7 @@ async fn a_launcher_commands_nothing_and_reports_only_about_its_own_kernel() {
     let kernel = ada.get(&path("ada", "k1")).await.unwrap().json().unwrap();
     assert_eq!(kernel["process"], json!({ "number": 1, "state": "running", "exit_code": null }));
 
-    // The token ends with the kernel, also when another gets the same id.
+    // The token ends with the kernel, even if another kernel gets the same id.
     stop(&ada, "ada", "k1").await;
     until(&ada, "ada", "k1", Value::is_null).await;
     run(&ada, "ada", "k1").await;
@@ -339,7 +340,7 @@ async fn a_lab_that_is_gone_after_a_restart_takes_its_kernels_with_it() {
     service.crash_and_restart().await.unwrap();
     let ada = service.user("ada").unwrap();
     until(&ada, "ada", "k1", is_running).await;
-    // It may end before it has answered.
+    // The service may end before it has answered.
     let _ = ada.stop("ada").await;
     service.death().await.unwrap();
     service.run().await.unwrap();

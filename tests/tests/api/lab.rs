@@ -40,7 +40,7 @@ async fn the_state_of_a_lab_shows_its_environment_without_secrets() {
     assert!(!service.log().contains("s3cret"), "a secret is in the log");
 }
 
-/// Who decided what is told to administrators, also after a restart, and nothing of it to users.
+/// Administrators see who decided each field, even after a restart. Users see none of it.
 #[tokio::test]
 async fn administrators_see_who_decided_which_field_of_a_lab() {
     let mut service =

@@ -1,4 +1,4 @@
-//! Labs whose program is not Jupyter: a port and a probe of their own.
+//! Labs whose program is not Jupyter, with their own port and probe.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -10,7 +10,7 @@ use crate::BINARY;
 
 const NAMESPACE: &str = "nublado-ada";
 
-/// A site with one image, in which something listens on port 8787.
+/// A site with one image, whose program listens on port 8787.
 fn site(grants: &Value) -> impl FnOnce(&mut Value) {
     let policies = json!([{
         "name": "default",

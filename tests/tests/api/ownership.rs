@@ -134,7 +134,7 @@ async fn two_installations_do_not_change_each_others_labs() {
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
 }
 
-/// If labs share a namespace with other software, an object with the name of one of a lab's is never adopted.
+/// If labs share a namespace with other software, the service never adopts an object with the name of a lab's object.
 #[tokio::test]
 async fn foreign_objects_in_a_shared_namespace_are_not_changed() {
     let shared = |config: &mut Value| {

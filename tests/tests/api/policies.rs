@@ -46,7 +46,7 @@ async fn a_reload_changes_all_or_nothing() {
     admin.spawn_to_end("ada").await.unwrap();
 }
 
-/// The operator puts another component in the place of the present one, by mistake a broken one first.
+/// The operator replaces the present component, at first by mistake with a broken one.
 #[tokio::test]
 async fn a_changed_component_is_used_and_a_broken_one_is_not() {
     let folder = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ async fn policies_hear_what_happens_and_nobody_waits_for_them() {
     failing.spawn_to_end("fault.pull-failure").await.unwrap();
     heard("Failed fault.pull-failure/ None").await;
 
-    // A policy that never ends with an event is ended. Its user and others go on.
+    // A policy that never finishes with an event is ended. Its user and others are not affected.
     let deaf = service.user("deaf").unwrap();
     deaf.spawn_to_end("deaf").await.unwrap();
     assert_eq!(deaf.lab("deaf").await.unwrap().json().unwrap()["status"], "running");
@@ -120,7 +120,7 @@ async fn policies_hear_what_happens_and_nobody_waits_for_them() {
     service.logged("a policy failed when it heard of an event").await.unwrap();
 }
 
-/// The operator tries what may replace a policy, while users work.
+/// The operator tries a candidate for a policy while users work.
 #[tokio::test]
 async fn a_candidate_is_compared_with_its_policy_and_changes_no_lab() {
     let service = Service::start_with(BINARY, |config| {
@@ -143,7 +143,7 @@ async fn a_candidate_is_compared_with_its_policy_and_changes_no_lab() {
     assert!(places.iter().any(|place| place == "/image"), "{different:#}");
     assert_eq!(different["input"]["user"]["name"], "ada");
     let counted = r#"wasmspawner_policy_comparisons_total{policy="stagehand",hook="build-pod.customize",kind="different"} 1"#;
-    // It is counted after it is told.
+    // The comparison is counted after it is reported.
     until_some(async || {
         let metrics = service.probes().get("/metrics").await.unwrap().body;
         metrics.contains(counted).then_some(())

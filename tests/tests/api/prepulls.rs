@@ -1,5 +1,5 @@
-//! Images that nodes pull before somebody asks for them. The simulated kubelet of the one-machine cluster is the node
-//! `this-machine`; of every other node the test is the kubelet.
+//! Images that nodes pull before anyone asks for them. The simulated kubelet of the one-machine cluster is the node
+//! `this-machine`. The test is the kubelet of every other node.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt as _;
@@ -13,7 +13,7 @@ use crate::BINARY;
 
 const IMAGE: &str = "quay.io/site/lab:1";
 
-/// A site whose nodes are to have the image.
+/// A site whose nodes pull the image.
 fn pulling(config: &mut Value) {
     config["embedded"]["keep_labs"] = true.into();
     config["images"] = json!({ "nodes": {}, "prepull": { "images": [{ "reference": IMAGE }] } });
@@ -49,7 +49,7 @@ async fn set_status(service: &Service, pod: &Pod, status: Value) {
     pods.patch_status(&pod.name_any(), &PatchParams::default(), &patch).await.unwrap();
 }
 
-/// The answer of `GET /prepulls` once it is as wanted.
+/// Returns the answer of `GET /prepulls` once it satisfies `wanted`.
 async fn until_prepulls(service: &Service, wanted: impl Fn(&Value) -> bool) -> Value {
     let admin = service.admin().unwrap();
     until_some(async || {
@@ -81,7 +81,7 @@ async fn nodes_pull_what_they_are_to_have_and_no_pod_stays() {
     until_no_pod(&service).await;
     until_prepulls(&service, |answer| answer["running"] == json!([])).await;
 
-    // A node is added later, and pulls at once.
+    // A node that is added later pulls at once.
     add_node(&service, "new").await;
     let pod = pod_on(&service, "new").await;
     let spec = serde_json::to_value(pod.spec.clone().unwrap()).unwrap();
@@ -143,7 +143,7 @@ async fn what_is_pulled_goes_on_after_a_crash_and_ends_when_it_is_not_needed() {
     let mut service = Service::start_with(BINARY, pulling).await.unwrap();
     add_node(&service, "slow").await;
     let before = pod_on(&service, "slow").await;
-    // A pod can be seen a moment before it is on disk. When a later change was answered, both are.
+    // A pod can be seen a moment before it is on disk. After the answer to a later change, both are on disk.
     let later = Patch::Merge(json!({ "metadata": { "annotations": { "seen": "true" } } }));
     nodes(&service).await.patch("slow", &PatchParams::default(), &later).await.unwrap();
     service.crash_and_restart().await.unwrap();
@@ -155,7 +155,7 @@ async fn what_is_pulled_goes_on_after_a_crash_and_ends_when_it_is_not_needed() {
     assert_eq!(on_slow(&running), Some(before.name_any().into()));
     assert_eq!(pod_on(&service, "slow").await.uid(), before.uid(), "it is the same pod");
 
-    // The node goes, and comes back under the same name; then nothing is to be pulled any more.
+    // The node disappears, and comes back under the same name. After that, nothing is left to pull.
     nodes(&service).await.delete("slow", &DeleteParams::default()).await.unwrap();
     until_no_pod(&service).await;
     add_node(&service, "slow").await;
@@ -263,7 +263,7 @@ async fn a_refused_pod_is_reported_and_holds_up_no_other() {
     let name = {
         add_node(&service, "taken").await;
         let pod = pod_on(&service, "taken").await;
-        // Somebody else's pod has the name when the service wants to make its own again.
+        // Another client's pod has the name when the service wants to create its own again.
         nodes(&service).await.delete("taken", &DeleteParams::default()).await.unwrap();
         until_no_pod(&service).await;
         pod.name_any()

@@ -23,7 +23,7 @@ async fn the_probes_answer_on_their_own_listener_only() {
 
 #[tokio::test]
 async fn the_metrics_count_spawns_requests_and_policy_calls() {
-    // Each stage is long enough to be seen.
+    // Each stage is long enough to be observed.
     let slow = |config: &mut Value| config["embedded"]["simulated"]["ready"] = "2s".into();
     let service = Service::start_with(BINARY, slow).await.unwrap();
     service.user("grace").unwrap().spawn_to_end("grace").await.unwrap();
@@ -43,7 +43,7 @@ async fn the_metrics_count_spawns_requests_and_policy_calls() {
         "wasmspawner_history_operations 2",
         "# EOF",
     ];
-    // A moment after the last event of a stream nobody reads it any more.
+    // The reader of a stream ends a moment after its last event.
     let mut metrics = String::new();
     let counted = some_within(Duration::from_mins(1), async || {
         metrics = service.probes().get("/metrics").await.unwrap().body;

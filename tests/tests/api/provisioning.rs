@@ -1,4 +1,4 @@
-//! Init containers that prepare a new user's home, and the fields that tell them whose it is.
+//! Init containers that prepare a new user's home, and the fields that identify its owner for them.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::api::{Api, ListParams};
@@ -26,7 +26,7 @@ fn preparing(config: &mut Value) {
     config["policies"].as_array_mut().unwrap().insert(0, policy);
 }
 
-/// The pod of a lab, as soon as it is there.
+/// Returns the pod of a lab, as soon as it exists.
 async fn pod(service: &Service, namespace: &str, name: &str) -> Pod {
     let pods: Api<Pod> = Api::namespaced(service.cluster().await.unwrap(), namespace);
     until_some(async || pods.get_opt(name).await.unwrap()).await
@@ -57,7 +57,7 @@ async fn a_home_is_prepared_until_a_lab_of_its_user_has_started() {
     assert!(!is_prepared(&service, "nublado-ada", "nb-ada").await, "also after a restart");
 }
 
-/// Neither of two servers that start at the same time can rely on the other. None of these becomes ready.
+/// Two servers that start at the same time cannot rely on each other. None of these becomes ready.
 #[tokio::test]
 async fn each_of_two_servers_that_start_prepares_the_home() {
     let service = Service::start_with(BINARY, preparing).await.unwrap();

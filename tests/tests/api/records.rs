@@ -1,4 +1,4 @@
-//! The records of labs: what kubectl shows, and what a restart reads from them.
+//! The records of labs: the output of kubectl, and the state that a restart reads from them.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) async fn records(service: &Service) -> Api<DynamicObject> {
     Api::namespaced_with(service.cluster().await.unwrap(), "wasmspawner", &kind)
 }
 
-/// Waits until the record of a lab says that it is ready, which is a moment after the lab runs.
+/// Waits until the record of a lab contains its readiness, which is a moment after the lab runs.
 pub(crate) async fn is_recorded_as_ready(service: &Service, record: &str) {
     let records = records(service).await;
     until_some(async || {
@@ -37,7 +37,7 @@ where
     until_some(async || api.get_opt(name).await.unwrap().is_none().then_some(())).await;
 }
 
-/// Waits until the service, too, knows that a lab without a record is gone. Until then it is only being stopped.
+/// Waits until the service, too, knows that a lab without a record is gone. Until then the lab is still being stopped.
 async fn stays_stopped(client: &Client, lab: &str) {
     let stopped = until(client, lab, |lab| lab["status"] != "terminating").await;
     assert_eq!(stopped, Value::Null, "what was stopped runs again");
@@ -203,7 +203,7 @@ async fn a_driver_that_panics_is_replaced() {
     };
     tokio::time::timeout(Duration::from_mins(1), panicked).await.unwrap();
     until(&user, name, |lab| lab["status"] == "running").await;
-    // Until its driver is replaced, which takes a moment, a stop of the lab is refused with an error.
+    // A stop of the lab is refused with an error until its driver is replaced, which takes a moment.
     let stopped = async {
         loop {
             again.tick().await;

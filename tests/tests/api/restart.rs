@@ -15,8 +15,8 @@ async fn a_running_lab_and_its_history_survive_a_crash_of_the_service() {
         Service::start_with(BINARY, |config| config["embedded"]["keep_labs"] = true.into()).await.unwrap();
     let ada = service.user("ada").unwrap();
     let events = ada.spawn_to_end("ada").await.unwrap();
-    // Its record says so a moment after its events. A service that starts without that finds the lab ready, and ends its
-    // spawn once more.
+    // The record contains the readiness a moment after the events. A service that starts without it finds the lab
+    // ready, and ends its spawn once more.
     is_recorded_as_ready(&service, "lab-ada").await;
     let before = ada.lab("ada").await.unwrap().json().unwrap();
     let history = ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap();
@@ -78,7 +78,7 @@ async fn a_service_that_ends_closes_its_streams_first() {
 async fn a_restart_during_many_spawns_loses_none() {
     let keeping = |config: &mut serde_json::Value| {
         config["embedded"]["keep_labs"] = true.into();
-        // A loaded machine takes longer than the defaults.
+        // A loaded machine needs more time than the defaults.
         config["limits"]["drain"] = "5m".into();
         config["policies"][0]["limits"] = serde_json::json!({ "deadline_ms": 10_000 });
     };

@@ -7,7 +7,7 @@ use wasmspawner_tests::waiting::until_some;
 
 use crate::BINARY;
 
-/// Waits until `wanted` is true of the lab.
+/// Waits until `wanted` is true for the lab.
 pub(crate) async fn until(client: &Client, lab: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     until_some(async || {
         let answer = client.lab(lab).await.unwrap();

@@ -30,7 +30,7 @@ async fn labs_share_a_namespace_that_the_service_does_not_change() {
     }
     service.crash_and_restart().await.unwrap();
     ada.stop_to_end("ada").await.unwrap();
-    // Her lab may have been ready for less time than the service needed to write that down.
+    // The service may not have had time to record that her lab is ready.
     until(&grace, "grace", |lab| lab["status"] == "running").await;
     let client = service.cluster().await.unwrap();
     let pods: Api<Pod> = Api::namespaced(client.clone(), "labs");
@@ -41,7 +41,7 @@ async fn labs_share_a_namespace_that_the_service_does_not_change() {
     assert_eq!((after.uid, after.labels), (before.uid, before.labels));
 }
 
-/// No `ResourceQuota` counts there, so the service does.
+/// No `ResourceQuota` counts there, so the service does this itself.
 #[tokio::test]
 async fn all_that_a_user_has_shares_the_user_s_quota() {
     let quota = |config: &mut Value| {
@@ -77,7 +77,7 @@ async fn all_that_a_user_has_shares_the_user_s_quota() {
         message.starts_with("Your quota of CPUs is 8; you have 8 already, and this would take 2 more."),
         "{message}"
     );
-    // What was found after a restart counts; what is given back can be taken again.
+    // Objects that were found after a restart count. Resources that are given back can be taken again.
     service.crash_and_restart().await.unwrap();
     let ada = service.user("ada").unwrap();
     let first = running[0]["id"].as_str().unwrap();
@@ -107,7 +107,7 @@ async fn a_user_named_like_the_service_s_namespace_gets_no_lab_there() {
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
 }
 
-/// The service would see nothing of such a lab, take it for gone, and leave its pod running.
+/// The service would see nothing of such a lab, consider it gone, and leave its pod running.
 #[tokio::test]
 async fn a_lab_in_another_namespace_must_be_stopped_before_all_labs_are_in_one() {
     let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
@@ -138,7 +138,7 @@ async fn a_lab_in_another_namespace_must_be_stopped_before_all_labs_are_in_one()
         })
         .unwrap();
     service.run().await.unwrap();
-    // Nothing was done to it.
+    // The lab was left as it was.
     until_running(&ada, "ada").await;
     ada.stop_to_end("ada").await.unwrap();
 }

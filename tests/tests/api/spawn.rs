@@ -54,7 +54,8 @@ async fn parallel_spawns_do_not_exceed_the_quota() {
     assert_eq!(statuses, [303, 403, 403, 403]);
 }
 
-/// Asks for a lab until it is accepted. A busy machine has no CPU for the policy in time, and clients ask again then.
+/// Requests a lab until it is accepted. A busy machine may have no CPU for the policy in time, and clients then ask
+/// again.
 pub(crate) async fn accepted(client: &Client, lab: &str) {
     until_some(async || {
         let answer = client.spawn(lab).await.unwrap();
@@ -95,7 +96,8 @@ async fn too_many_spawns_at_once_are_refused_with_retry_after() {
 
 #[tokio::test]
 async fn accepted_spawns_wait_for_a_busy_policy() {
-    // More than the policy can be asked at once, and its answers take longer than a call waits for a place.
+    // There are more requests than the policy can answer at once, and its answers take longer than a call waits for a
+    // place.
     let service = Service::start(BINARY).await.unwrap();
     let admin = service.admin().unwrap();
     let names: Vec<String> = (0..40).map(|number| format!("slow.{number}")).collect();

@@ -45,14 +45,14 @@ async fn the_command_line_finds_the_api_of_its_state_directory() {
         command.env("SSL_CERT_FILE", service.folder().join(trusted));
         command.env("WASMSPAWNER_TOKEN", "unused").output().unwrap()
     };
-    // The tests keep the tokens beside the state directory; the command makes its own there.
+    // The tests keep the tokens beside the state directory. The command creates its own inside that directory.
     std::fs::copy(service.folder().join("tokens.yaml"), service.folder().join("state/tokens.yaml")).unwrap();
     let output = labs("tls.crt");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("the token is not valid"), "it reaches the service: {stderr}");
 }
 
-/// Somebody who opens connections and sends nothing keeps nobody else out for ever.
+/// A client that opens connections and sends nothing does not lock others out for ever.
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_until_others_end() {
     let (service, authority) = service(2).await;
@@ -62,7 +62,8 @@ async fn connections_beyond_the_limit_wait_until_others_end() {
     }
     let client = reqwest::Client::builder().tls_certs_only([authority]).build().unwrap();
     let url = format!("https://{}{PREFIX}/openapi.json", service.api());
-    // The two are closed because they do not agree on TLS in time; then the third is answered.
+    // The two connections are closed because they do not complete the TLS handshake in time. Then the third is
+    // answered.
     assert_eq!(client.get(url).send().await.unwrap().status(), 200);
     for mut connection in idle {
         assert_eq!(connection.read(&mut [0; 1]).await.unwrap(), 0, "the service closed it");

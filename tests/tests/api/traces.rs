@@ -18,7 +18,7 @@ async fn traced(collector: &FakeCollector, ratio: f64) -> Service {
     traced_within(collector, ratio, "1m").await
 }
 
-/// With a time limit for the collector's answers.
+/// The same, with a time limit for the collector's answers.
 async fn traced_within(collector: &FakeCollector, ratio: f64, timeout: &str) -> Service {
     let otlp = json!({ "endpoint": collector.endpoint(), "sample_ratio": ratio, "timeout": timeout });
     Service::start_with(BINARY, |config| config["telemetry"]["otlp"] = otlp).await.unwrap()
@@ -194,8 +194,8 @@ async fn spans_that_are_dropped_are_counted() {
         line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()
     };
     assert_eq!(dropped().await, 0);
-    // At most 4096 spans wait, and the collector takes none. On a busy machine its time limit, the longest that there is, can
-    // pass meanwhile: then some are given up, and there is room for as many.
+    // At most 4096 spans wait, and the collector accepts none. On a busy machine its time limit, the longest possible
+    // one, can pass meanwhile. Some spans are then given up, and there is room for as many others.
     let mut requests = 0;
     while dropped().await == 0 {
         assert!(requests < 4 * 4096, "none of {requests} spans was dropped");

@@ -1,4 +1,4 @@
-//! User strings: in one text, who wants what.
+//! User strings: the user and the wanted lab in one text.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ async fn the_same_wish_is_the_same_lab_and_a_second_request_is_told_where_it_is(
     assert!(found["status"] == "starting" || found["status"] == "running", "{found}");
     let expected = json!({ "user_string": "ada/gpu", "username": "ada", "server": "gpu", "path": place, "status": found["status"] });
     assert_eq!(found, expected);
-    // It is another lab than the one of the default server.
+    // This lab is another one than that of the default server.
     let other = spawn(&ada, "/labs/ada", "ada").await;
     assert_eq!(other.header("location"), format!("{PREFIX}/labs/ada"));
     let lab = until(&ada, "ada/servers/gpu", |lab| lab["status"] == "running").await;

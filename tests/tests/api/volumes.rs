@@ -198,7 +198,7 @@ async fn every_claim_of_another_user_is_refused_at_every_spawn() {
         let lab = client.lab(user).await.unwrap().json().unwrap();
         assert_eq!(lab["reason"], "VolumeOfAnotherUser", "{lab:#}");
     };
-    // A claim that the policy creates for whoever is first.
+    // A claim that the policy creates for the first user.
     let mut service = Service::start_with(BINARY, with_claims("team", "retain")).await.unwrap();
     run(&service.user("ada").unwrap(), "ada").await;
     run(&service.user("ada").unwrap(), "ada/servers/gpu").await;

@@ -1,5 +1,5 @@
 //! The service while its Kubernetes API server fails. A proxy between the two makes requests and watches fail as a test
-//! wants it. The cluster is the one-machine cluster with simulated pods in the test's own process; the most important
+//! requires. The cluster is the one-machine cluster with simulated pods in the test's own process. The most important
 //! cases also run on a real Kubernetes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

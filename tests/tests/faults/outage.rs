@@ -1,4 +1,4 @@
-//! The API server is not reachable for some time.
+//! Outages during which the API server is not reachable.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ async fn an_outage_during_a_spawn_only_delays_it() {
 
 pub(crate) async fn spawns_through_an_outage(setup: &Setup) {
     let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
-    // The outage begins when the namespace exists and the pod does not.
+    // The outage begins after the namespace exists and before the pod does.
     let late = setup.proxy.add(Rule::new("create pods", Fault::Drop));
     assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
     eventually("the pod is asked for", async || (late.hits() > 0).then_some(())).await;
@@ -57,7 +57,7 @@ async fn an_outage_during_a_stop_only_delays_it() {
     stops_through_an_outage(&setup).await;
 }
 
-/// Expects that ada has a lab.
+/// Stops a lab through an outage. ada must have a lab.
 pub(crate) async fn stops_through_an_outage(setup: &Setup) {
     let ada = setup.service.user("ada").unwrap();
     let late = setup.proxy.add(Rule::new("delete pods", Fault::Drop));
@@ -170,7 +170,7 @@ async fn a_record_whose_answer_was_lost_does_not_block_the_next_spawn() {
     }
 }
 
-/// The second caller waits for the first, and must still be answered within one time limit.
+/// The second caller waits for the first, but must still be answered within one time limit.
 #[tokio::test(flavor = "multi_thread")]
 async fn parallel_requests_for_one_lab_are_all_refused_in_time() {
     for fault in [None, Some(Fault::Delay(Duration::from_mins(10)))] {

@@ -21,11 +21,12 @@ const REQUESTS: [&str; 9] = [
     "delete spawns",
 ];
 
-/// The requests that differ where namespaces are retained.
+/// The requests that differ if namespaces are retained.
 const REQUESTS_IN_RETAINED_NAMESPACES: [&str; 4] =
     ["create namespaces", "create pods", "delete-all secrets", "delete-all configmaps"];
 
-/// Number of cases that run in parallel. Of a policy, 32 calls are made at once; for more, a busy machine has no time.
+/// The number of cases that run in parallel. Of a policy, 32 calls run at once, and a busy machine has no time for
+/// more.
 const AT_ONCE: usize = 30;
 
 /// The expected result of a fault in one request.
@@ -85,7 +86,7 @@ async fn one_case(setup: &Setup, number: usize, request: &str, expected: &Expect
     let name = format!("case{number}x");
     let case = format!("{request}: {:?}, {times} times ({name})", expected.fault);
     let user = setup.service.user(&name).unwrap();
-    // Only objects of this case, whose names contain its username.
+    // The rule applies only to objects of this case, whose names contain its username.
     let (verb, kind) = request.split_once(' ').unwrap();
     let prefix = match kind {
         "spawns" => "/apis/wasmspawner.io/v1alpha1/namespaces/wasmspawner/spawns/lab-".to_owned(),
@@ -121,7 +122,7 @@ async fn a_spawn_sends_one_request_per_object_and_two_more() {
     costs_objects_and_two(&Setup::start(|_| {}).await).await;
 }
 
-/// Expects that ada has no lab.
+/// Checks the requests of a spawn. ada must not have a lab.
 pub(crate) async fn costs_objects_and_two(setup: &Setup) {
     let ada = setup.service.user("ada").unwrap();
     // For a user's first lab the service also records that there was one.

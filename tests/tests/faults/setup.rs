@@ -55,7 +55,7 @@ impl Setup {
         Self::on(cluster, "wasmspawner".to_owned(), "nublado-".to_owned(), change).await
     }
 
-    /// Starts them with the Kubernetes of `TEST_KUBECONFIG`.
+    /// Starts a proxy and a service with the Kubernetes of `TEST_KUBECONFIG`.
     pub(crate) async fn start_on(cluster: &Cluster) -> Self {
         let (home, prefix) = (cluster.namespace.clone(), format!("{}-", cluster.namespace));
         let names = json!({ "namespace": format!("{prefix}{{user_server}}") });
@@ -205,7 +205,7 @@ pub(crate) async fn lab(client: &api::Client, lab: &str) -> Value {
     if answer.status == 404 { Value::Null } else { answer.json().unwrap() }
 }
 
-/// Starts a lab as soon as the service has noticed that its cluster is reachable, and waits until the lab is ready.
+/// Starts a lab as soon as the service has noticed that its cluster is reachable. Waits until the lab is ready.
 pub(crate) async fn start(client: &api::Client, name: &str) {
     eventually(&format!("the spawn of {name} is accepted"), async || {
         let answer = client.spawn(name).await.unwrap();

@@ -83,7 +83,7 @@ async fn objects_of_the_service_s_namespace_are_blueprints_of_the_site() {
     assert_eq!(offered(&ada).await, ["base", "course"]);
     service.logged("a blueprint in the cluster cannot be used").await.unwrap();
 
-    // What is mended, changed or deleted counts for the next lab, without a restart.
+    // A corrected, changed or deleted blueprint takes effect for the next lab, without a restart.
     let mended = Patch::Merge(json!({ "spec": { "extends": ["course"] } }));
     here.patch("lost", &PatchParams::default(), &mended).await.unwrap();
     until(async || offered(&ada).await == ["base", "course", "lost"]).await;

@@ -19,7 +19,7 @@ pub(crate) const CERTIFICATES: &str = include_str!("../../../deploy/permissions/
 const BY_NAME: &str = "https://{name}.{namespace}.svc:{port}";
 const AUTHORITY: &str = "lab-authority";
 
-/// A certificate authority, as an operator has one: its certificate and its key.
+/// An operator's certificate authority: its certificate and its key.
 struct Authority {
     certificate: String,
     key: String,
@@ -86,7 +86,7 @@ fn with_certificates(config: &mut Value, certificate: &Value) {
     config["lab"]["service"] = json!({ "lab_url": BY_NAME, "certificate": certificate });
 }
 
-/// The lab's program and the kubelet use the certificate that is mounted.
+/// Checks that the lab's program and the kubelet use the mounted certificate.
 fn assert_serves_tls(pod: &Pod) {
     let spec = pod.spec.as_ref().unwrap();
     let container = &spec.containers[0];
@@ -135,11 +135,11 @@ async fn each_lab_has_a_certificate_of_the_site_s_authority() {
         assert_serves_tls(&pods.get(user).await.unwrap());
     }
     assert_ne!(of_lab("ada").await.data.unwrap()["tls.key"], of_lab("eve").await.data.unwrap()["tls.key"]);
-    // Nobody reads the key from the API.
+    // The API does not return the key.
     let shown = admin.get(&format!("{PREFIX}/labs/ada")).await.unwrap();
     assert!(!format!("{shown:?}").contains("PRIVATE KEY"), "{shown:?}");
 
-    // What runs goes on as it was started, whatever the configuration says by now.
+    // Running labs keep the settings of their start, whatever the configuration says now.
     set_lab_service(&service, &admin, json!({ "lab_url": "http://{name}.{namespace}.svc:{port}" })).await;
     assert_eq!(lab_url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
     service.crash_and_restart().await.unwrap();
@@ -170,7 +170,7 @@ const DEFINITIONS: [&str; 4] = ["certificates", "certificaterequests", "issuers"
 struct CertManager(Child);
 
 impl CertManager {
-    /// Its programs and definitions; `None` where nobody has built them.
+    /// The folder with its programs and definitions; `None` if nobody has built them.
     fn folder() -> Option<PathBuf> {
         std::env::var_os("CERT_MANAGER").map(PathBuf::from)
     }
@@ -188,7 +188,7 @@ impl CertManager {
     }
 }
 
-/// Removes what cert-manager has in a cluster, also after a test that has failed.
+/// Removes cert-manager's objects from a cluster, even after a failed test.
 async fn remove_definitions(site: &Site) {
     let definitions: Api<CustomResourceDefinition> = Api::all(site.cluster.client.clone());
     for definition in DEFINITIONS {
@@ -252,7 +252,8 @@ async fn cert_manager_issues_the_certificate_of_a_lab() {
     until(async || secrets.get_opt("tls.nb-ada").await.unwrap().is_some()).await;
     authority.assert_has_issued(&secrets.get("tls.nb-ada").await.unwrap(), &format!("ada.{labs}.svc"));
 
-    // Whoever has stolen the service's token makes no authority of it, and overwrites no other Secret.
+    // An attacker with the service's token cannot turn the certificate into an authority, and cannot overwrite another
+    // Secret.
     let wanted = certificates(&site, &labs).get("tls.nb-ada").await.unwrap();
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("cert-manager.io", "v1", "Certificate"));
     let stolen: Api<DynamicObject> = Api::namespaced_with(site.account_s_client().await, &labs, &kind);

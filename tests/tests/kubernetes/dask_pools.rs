@@ -65,7 +65,7 @@ async fn pools_in(site: &Site, mode: &str, template: &str, namespace: &str) {
         assert_eq!(scale(&ada, 2).await.status, 202);
         until(async || why().await.is_empty()).await;
     }
-    // The service was away while a worker was deleted and replaces it.
+    // A worker was deleted while the service was away. The service replaces it.
     service.kill();
     let worker = names_with(pods.clone(), "-dask-pool-").await.into_iter().max_by_key(String::len).unwrap();
     pods.delete(&worker, &DeleteParams::default()).await.unwrap();
@@ -78,7 +78,7 @@ async fn pools_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     until(async || site.spawns().list(&ListParams::default()).await.unwrap().items.len() == 1).await;
     assert_eq!((left().await, names().await.len()), (Vec::new(), 1));
 
-    // The service is gone when the lab's pod goes: the cluster deletes scheduler and workers, and the service the rest.
+    // The service is away when the lab's pod ends: the cluster deletes scheduler and workers, and the service the rest.
     run(&ada, 2).await;
     until(async || names().await.len() == 4).await;
     service.kill();
@@ -104,7 +104,7 @@ async fn pools_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     assert_permitted(&service);
 }
 
-/// Its workers are admitted without the lab's service account, and connect to no more than labs do.
+/// The pool's workers are admitted without the lab's service account, and have no more connections than labs.
 async fn a_pool_outlives_its_lab(ada: &Client, site: &Site, pods: &Api<Pod>) {
     let names = async || names_with(pods.clone(), "nb-ada").await;
     ada.spawn_to_end("ada").await.unwrap();

@@ -76,7 +76,7 @@ async fn labs_get_environments_with_the_permissions_for_them_and_under_the_admis
     site.leave().await;
 }
 
-/// Shown by trying.
+/// Checks the permissions of the account by using them.
 async fn its_account_works_in_the_environment_and_nowhere_else(site: &Site, namespace: &str) {
     let targets = kind(site, "DeploymentTarget", "deploymenttargets");
     let target = targets.list(&ListParams::default()).await.unwrap().items.remove(0);
@@ -113,7 +113,7 @@ async fn its_account_works_in_the_environment_and_nowhere_else(site: &Site, name
     refused(elsewhere.create(&PostParams::default(), &secret).await.map(drop));
 }
 
-/// The same cluster once more, with other credentials: what belongs to a lab there, and how the Hub reaches it.
+/// The same cluster again, with other credentials: the objects of a lab there, and the Hub's route to it.
 #[tokio::test(flavor = "multi_thread")]
 async fn labs_in_another_cluster_have_routes_that_go_with_them() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };

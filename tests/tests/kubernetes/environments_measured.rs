@@ -20,15 +20,15 @@ use crate::environments::{add, embedded, kind};
 use crate::labs::service_with;
 use crate::site::{CLUSTER_WIDE, ENVIRONMENTS, Site, until};
 
-/// Labs in each of two clusters.
+/// The number of labs in each of two clusters.
 const LABS: usize = 50;
-/// How long the API server of one of them is gone.
+/// The time for which the API server of one of them is away.
 const AWAY: Duration = Duration::from_mins(1);
-/// How long it accepts connections and says nothing.
+/// The time for which that API server accepts connections and sends nothing.
 const SILENT: Duration = Duration::from_secs(20);
-/// A deletion counts as failed after two minutes.
+/// The time limit for a stuck deletion, which counts as failed after two minutes.
 const STUCK_WITHIN: Duration = Duration::from_mins(3);
-/// Spawns of each kind, one after the other.
+/// The number of spawns of each kind, one after the other.
 const SPAWNS: usize = 15;
 
 fn many(config: &mut Value) {
@@ -50,7 +50,7 @@ async fn add_class(classes: &Api<DynamicObject>, name: &str, spec: Value) {
     add(classes, json!({"kind": "DeploymentTargetClass", "metadata": {"name": name}, "spec": spec})).await;
 }
 
-/// Starts a lab, and returns how long it took until it ran.
+/// Starts a lab, and returns the time until it ran.
 async fn start(service: &Service, user: &str, size: &str) -> Duration {
     let (client, begun) = (service.user(user).unwrap(), Instant::now());
     let answer = client.spawn_with(user, &json!({"options": {"size": size}})).await.unwrap();
@@ -65,7 +65,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Requests to the API server so far, watches excepted.
+/// The number of requests to the API server so far, without watches.
 async fn requests(service: &Service) -> u64 {
     let text = service.probes().get("/metrics").await.unwrap().body;
     let counts = text.lines().filter(|line| line.starts_with("wasmspawner_kubernetes_requests_total{"));
@@ -147,7 +147,7 @@ async fn a_namespace_that_kubernetes_cannot_remove_is_told_after_two_minutes_and
     assert!(told.contains("example.org/kept"), "Kubernetes says what is left: {told}");
     assert!(failed.metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()));
 
-    // Another user does not notice, and the same one is told what she waits for.
+    // Another user is not affected, and the same user learns the reason for the wait.
     start(&service, "grace", "near").await;
     service.crash_and_restart().await.unwrap();
     let freed = json!({"metadata": {"finalizers": null}});
@@ -173,7 +173,7 @@ async fn a_namespace_that_kubernetes_cannot_remove_is_told_after_two_minutes_and
 struct ControlPlane {
     process: Child,
     kubeconfig: PathBuf,
-    /// Its API server, once that was started again here.
+    /// The API server of the control plane, once it was started again here.
     api_server: Option<Child>,
 }
 
@@ -192,7 +192,7 @@ impl ControlPlane {
         Self { process, kubeconfig: named.unwrap().into(), api_server: None }
     }
 
-    /// Kills its API server, and returns the command that starts it again.
+    /// Kills the API server of the control plane, and returns the command that starts it again.
     fn kill(&self) -> Command {
         let found = Command::new("pgrep").args(["-f", &self.pattern()]).output().unwrap();
         let pid = String::from_utf8(found.stdout).unwrap().trim().to_owned();
@@ -204,12 +204,12 @@ impl ControlPlane {
         command
     }
 
-    /// Sends a signal to its API server.
+    /// Sends a signal to the API server of the control plane.
     fn signal(&self, signal: &str) {
         assert!(Command::new("pkill").args([signal, "-f", &self.pattern()]).status().unwrap().success());
     }
 
-    /// Its API server's command line.
+    /// The pattern of the API server's command line.
     fn pattern(&self) -> String {
         format!("kube-apiserver.*{}", self.kubeconfig.parent().unwrap().to_str().unwrap())
     }
@@ -318,7 +318,7 @@ async fn fifty_labs_in_each_of_two_clusters_of_which_one_is_away_for_a_minute() 
     site.leave().await;
 }
 
-/// Starts a lab each second, and stops it again. Returns how long a start takes.
+/// Starts a lab each second, and stops it again. Returns the time that a start takes.
 async fn start_one_a_second(service: &Service, name: &str, during: Duration) -> Duration {
     let (begun, mut times, mut each) =
         (Instant::now(), Vec::new(), tokio::time::interval(Duration::from_secs(1)));

@@ -85,7 +85,7 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     };
     assert_eq!(left().await, [""; 0]);
 
-    // The service is gone when the lab's pod goes: the cluster deletes the kernel, and the service the rest.
+    // The service is away when the lab's pod ends: the cluster deletes the kernel, and the service the rest.
     run(&ada).await;
     service.kill();
     pods.delete("nb-ada", &DeleteParams::default()).await.unwrap();
@@ -106,7 +106,7 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     assert_permitted(&service);
 }
 
-/// The names of objects that have this part in their names.
+/// The names of objects that contain this part.
 pub(crate) async fn names_with<K: Clone + DeserializeOwned + Debug>(
     objects: Api<K>,
     part: &str,
@@ -135,7 +135,7 @@ async fn run(ada: &Client) {
     kernel_that_is("running", ada, &path()).await;
 }
 
-/// Waits until a kernel has this status, for a minute at most, and returns what the service tells of it.
+/// Waits until a kernel has this status, for a minute at most. Returns the service's report of the kernel.
 async fn kernel_that_is(status: &str, ada: &Client, path: &str) -> Value {
     let mut kernel = Value::Null;
     let has_status = until_within_a_minute(async || {

@@ -1,4 +1,4 @@
-//! What users and operators do with labs, in each kind of namespace.
+//! Actions of users and operators on labs, in each kind of namespace.
 
 use std::fmt::Debug;
 
@@ -136,7 +136,7 @@ pub(crate) async fn stop(service: &Service, user: &str) {
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
 }
 
-/// Objects of a lab without a record are reported, and deleted when an administrator says so.
+/// Objects of a lab without a record are reported, and deleted on an administrator's request.
 async fn what_nobody_remembers(site: &Site, service: &Service, namespace: &str) {
     let client = site.cluster.client.clone();
     let (maps, secrets): (Api<ConfigMap>, Api<Secret>) =
@@ -180,7 +180,7 @@ async fn delete_orphans(service: &Service, expected: &[&str]) {
     assert_eq!(deleted.status, 200, "{deleted:?}");
 }
 
-/// No request of the service was refused for want of a permission, or by an admission policy.
+/// Checks that no request of the service was refused for lack of a permission, or by an admission policy.
 pub(crate) fn assert_permitted(service: &Service) {
     let log = service.log();
     let refusals: Vec<&str> = log
@@ -245,20 +245,20 @@ pub(crate) fn service_with(
     service
 }
 
-/// A service that cannot store records does not start, and says what to do.
+/// Checks that a service that cannot store records does not start, and that its message contains the remedy.
 pub(crate) fn a_cluster_without_the_definition(site: &Site) {
     let output = service(site, "delete", "labs-{user_server}").run_to_end().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && stderr.contains("wasmspawner crds | kubectl apply -f -"), "{stderr}");
 }
 
-/// Where the service says that the Hub reaches a lab.
+/// The URL by which the Hub reaches a lab, as reported by the service.
 pub(crate) async fn lab_url(user: &Client, lab: &str) -> String {
     let lab = user.lab(lab).await.unwrap().json().unwrap();
     lab["url"].as_str().unwrap_or_else(|| panic!("{lab}")).to_owned()
 }
 
-/// Starts a lab, which becomes ready.
+/// Starts a lab, and checks that it becomes ready.
 pub(crate) async fn start(user: &Client, lab: &str) {
     let events = user.spawn_to_end(lab).await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");

@@ -10,7 +10,7 @@ use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
 
 const FILE: &str = include_str!("../../../deploy/network-policy.yaml");
 
-/// The ports on which the service may be reached.
+/// The ports on which the service can be reached.
 fn ports_of_ingress(policy: &NetworkPolicy) -> BTreeSet<u16> {
     let rules = policy.spec.iter().flat_map(|spec| spec.ingress.iter().flatten());
     let number = |port: &NetworkPolicyPort| match port.port {

@@ -54,7 +54,7 @@ async fn nodes_pull_images_with_the_permissions_for_it_and_under_the_admission_p
     site.leave().await;
 }
 
-/// Takes off the taint with which a node of a real cluster begins, as the controller does that does not run here.
+/// Removes the initial taint of a node of a real cluster, because the controller that does so does not run here.
 async fn make_ready(nodes: &Api<Node>, name: &str) {
     let taints = async || nodes.get_opt(name).await.unwrap()?.spec?.taints;
     until(async || taints().await.is_some_and(|taints| taints[0].key == "node.kubernetes.io/not-ready"))
@@ -63,7 +63,7 @@ async fn make_ready(nodes: &Api<Node>, name: &str) {
     nodes.patch(name, &PatchParams::default(), &none).await.unwrap();
 }
 
-/// How many nodes have the image, as the service says.
+/// The number of nodes that have the image, as reported by the service.
 async fn nodes_with(service: &Service) -> u64 {
     let answer = service.admin().unwrap().get("/spawner/v1/prepulls").await.unwrap().json().unwrap();
     answer["images"][0]["nodes_with"].as_u64().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What the quota of a lab's namespace counts.
+//! Objects that count for the quota of a lab's namespace.
 
 use futures::StreamExt;
 use futures::stream;

@@ -1,4 +1,5 @@
-//! A backup of what the service keeps in Kubernetes, and its return after everything in the service's namespace was lost.
+//! A backup of the service's objects in Kubernetes, and its return after everything in the service's namespace was
+//! lost.
 
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -9,7 +10,7 @@ use wasmspawner_tests::api::PREFIX;
 use crate::labs::{gone, service, stop};
 use crate::site::{Site, until};
 
-/// What `kubectl get spawns,configmaps -o yaml` has saved.
+/// The objects that `kubectl get spawns,configmaps -o yaml` has saved.
 struct Backup {
     records: Vec<DynamicObject>,
     volumes: Vec<ConfigMap>,
@@ -29,7 +30,7 @@ impl Backup {
         }
     }
 
-    /// Deletes what was saved, as somebody who deletes it from the cluster's own database.
+    /// Deletes the saved objects, as if they were deleted from the cluster's own database.
     async fn lose(&self, site: &Site) {
         let records = site.spawns();
         for record in &self.records {
@@ -49,7 +50,7 @@ impl Backup {
         }
     }
 
-    /// Creates it again: the cluster gives each object another uid.
+    /// Creates the objects again. The cluster gives each object another uid.
     async fn restore(self, site: &Site) {
         let again = |old: ObjectMeta| ObjectMeta {
             name: old.name,
@@ -71,7 +72,7 @@ impl Backup {
 }
 
 /// Volumes belong to their users again. A lab that ran is not continued, because its objects carry the uid of the lost
-/// record: they are reported and left alone, until an administrator deletes them.
+/// record. These objects are reported and left alone, until an administrator deletes them.
 pub(crate) async fn volumes_return_and_labs_can_be_started_again(site: &Site, namespace: &str) {
     let mut service = service(site, "retain", namespace);
     service.run().await.unwrap();

@@ -1,4 +1,4 @@
-//! Labs that have a name in DNS: a Service in front of each.
+//! Labs with a name in DNS: each has a Service in front of it.
 
 use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -47,11 +47,11 @@ async fn a_lab_has_a_name_that_means_its_pod_and_goes_with_it() {
     service.crash_and_restart().await.unwrap();
     assert_eq!(lab_url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
 
-    // The Service goes with the lab, whatever the configuration says by now.
+    // The Service is deleted with the lab, whatever the configuration says now.
     set_lab_service(&service, &admin, Value::Null).await;
     ada.stop_to_end("ada").await.unwrap();
     gone(&services, "ada").await;
-    // A lab that was started without one is never looked for under a name.
+    // A lab that was started without a Service is never looked up under a name.
     start(&ada, "ada").await;
     set_lab_service(&service, &admin, json!({ "lab_url": BY_NAME })).await;
     assert!(!lab_url(&ada, "ada").await.contains("svc"));
@@ -63,7 +63,7 @@ async fn a_lab_has_a_name_that_means_its_pod_and_goes_with_it() {
     site.leave().await;
 }
 
-/// Somebody else's Service may have the name of a lab's.
+/// Another owner's Service may have the name of a lab's.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_service_of_somebody_else_is_left_alone() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };

@@ -1,4 +1,4 @@
-//! A cluster that is prepared for the service as `deploy/README.md` says.
+//! A cluster that is prepared for the service as `deploy/README.md` describes.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -26,11 +26,11 @@ const POLICY: &str = include_str!("../../../deploy/admission-policy.yaml");
 const DEFINITION: &str = include_str!("../../../deploy/crds.yaml");
 pub(crate) const NODE: &str = "wasmspawner-test";
 
-/// Node and definition are there once in a cluster, so one test has them at a time: this one sees to it among the tests of a
-/// process, and the test group `cluster` in `.config/nextest.toml` among processes.
+/// A cluster has one node and one definition, so one test uses them at a time. This lock separates the tests of a
+/// process; the test group `cluster` in `.config/nextest.toml` separates processes.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// A cluster with a node, and in a namespace of its own an account with the permissions of the service.
+/// A cluster with a node, and with an account in its own namespace that has the permissions of the service.
 pub(crate) struct Site {
     pub(crate) cluster: Cluster,
     /// A token of the service's account.
@@ -149,7 +149,7 @@ impl Site {
         let maps: Api<ConfigMap> = Api::namespaced(self.account_s_client().await, self.name());
         let attempt = serde_json::from_value(json!({ "metadata": { "name": "no-record" } })).unwrap();
         let dry_run = PostParams { dry_run: true, ..PostParams::default() };
-        // Before the role is known, the account is refused for another reason.
+        // Before the role is known, the account is refused for a different reason.
         let refusal = format!("ValidatingAdmissionPolicy '{}'", self.name());
         let refused = async || {
             maps.create(&dry_run, &attempt).await.is_err_and(|error| error.to_string().contains(&refusal))
@@ -157,7 +157,7 @@ impl Site {
         until(refused).await;
     }
 
-    /// Removes what the test has created.
+    /// Removes the objects that the test has created.
     pub(crate) async fn leave(mut self) {
         self.stop.cancel();
         (&mut self.kubelet).await.unwrap();
@@ -179,7 +179,7 @@ impl Site {
                 }
             }
         }
-        // Another test may have one that no client's library can read.
+        // Another test may have a namespace that no client's library can read.
         let all = http::Request::get("/api/v1/namespaces").body(Vec::new()).unwrap();
         let all: Value = client.request(all).await.unwrap();
         let namespaces: Api<Namespace> = Api::all(client);
@@ -249,7 +249,7 @@ impl Site {
     }
 }
 
-/// The policy with another expression for a variable that stands in one line.
+/// The policy with another expression for a variable that is written on one line.
 fn with_variable(policy: &str, variable: &str, expression: &str) -> String {
     let begin = format!("- {{name: {variable}, expression: ");
     let lines = policy.lines().map(|line| {
@@ -264,12 +264,12 @@ fn with_variable(policy: &str, variable: &str, expression: &str) -> String {
     lines.collect()
 }
 
-/// Waits until something is so, for a minute at most.
+/// Waits until the condition holds, for a minute at most. Panics otherwise.
 pub(crate) async fn until(is_so: impl AsyncFnMut() -> bool) {
     assert!(until_within_a_minute(is_so).await, "it was not so within a minute");
 }
 
-/// True if something is so within a minute.
+/// Returns true if the condition holds within a minute.
 pub(crate) async fn until_within_a_minute(mut is_so: impl AsyncFnMut() -> bool) -> bool {
     let mut again = tokio::time::interval(Duration::from_millis(100));
     let waiting = async {

@@ -47,9 +47,9 @@ async fn every_object_of_two_thousand_labs_is_accepted() {
     assert!(objects > LABS * 6, "{objects} objects");
 }
 
-/// The path and body with which a server can be asked whether it accepts the object. A dry run makes all checks and
-/// stores nothing. Namespaced objects are tried in the test's own namespace, because a dry run needs an existing one.
-/// Service accounts are really created there, because pods are refused without them.
+/// The path and body of a request that asks a server to accept the object. A dry run makes all checks and stores
+/// nothing. Namespaced objects are tried in the test's own namespace, because a dry run needs an existing one. Service
+/// accounts are really created there, because pods are refused without them.
 fn attempt(object: &LabObject, namespace: &str) -> (String, Value) {
     let mut path = collection(object, namespace);
     if object.kind() != "ServiceAccount" {

@@ -1,4 +1,4 @@
-//! Policies that behave while they are loaded, and not after that.
+//! Policies that behave while they are loaded, but not after that.
 
 use super::*;
 
@@ -18,13 +18,13 @@ async fn each_call_has_the_limits_that_the_trial_had() {
         let error = failed(|| form(&policies)).await;
         assert_eq!((error.policy.as_str(), error.kind.name()), ("evil", kind));
         assert_eq!(error.kind.blame(), CallBlame::Policy);
-        // The chain goes on for others, and the next version of the policy is loaded as ever.
+        // The chain still works for others, and the next version of the policy is loaded as usual.
         policies.replace(vec![hostile("")]).await.unwrap();
         assert_eq!(form(&policies).await.unwrap().as_str(), "evil");
     }
 }
 
-/// A trial cannot find out what a policy does with real users. The version before can answer instead of it.
+/// A trial cannot find out how a policy behaves for real users. The previous version can answer instead of it.
 #[tokio::test]
 async fn the_version_before_answers_for_one_that_behaved_only_while_it_was_tried() {
     let version = |act| PolicySpec { on_failure: OnFailure::LastGood, ..hostile(act) };

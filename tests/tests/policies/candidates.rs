@@ -1,4 +1,4 @@
-//! A candidate is asked what its policy is asked, and changes nothing.
+//! A candidate receives the same calls as its policy, and changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ fn with_candidate(live: PolicySpec, candidate: PolicySpec) -> PolicySpec {
     PolicySpec { candidate: Some(Box::new(candidate)), ..live }
 }
 
-/// A policy with a candidate that never answers. It sleeps, so its calls end after a second whatever CPU they get. Whoever
-/// asks for a pod asks two hooks, and neither policy has the second, `lab-server`.
+/// A policy with a candidate that never answers. The candidate sleeps, so its calls end after a second, whatever CPU
+/// they get. A request for a pod calls two hooks, and neither policy has the second, `lab-server`.
 fn with_stuck_candidate() -> PolicySpec {
     let live = PolicySpec { name: "who".into(), ..hostile("data") };
     let stuck = PolicySpec { name: "who (candidate)".into(), ..within(SHORT, hostile("sleep")) };
     with_candidate(live, stuck)
 }
 
-/// What is known of the candidate once so many calls have been compared or skipped.
+/// The report about the candidate once this number of calls has been compared or skipped.
 pub(crate) async fn report(policies: &Policies, calls: u64) -> CandidateReport {
     until_some(async || {
         let report = policies.loaded()[0].candidate.clone().unwrap();
@@ -58,7 +58,8 @@ async fn answers_are_compared_and_only_those_of_the_policy_count() {
     assert_eq!((count("same"), count("different")), (2, 1));
 }
 
-/// Whatever a candidate does, the policy answers, and few of its calls are under way at the same time.
+/// The policy answers whatever a candidate does, and only a few of the candidate's calls are under way at the same
+/// time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_never_answers_keeps_nobody_waiting() {
     let policies = load(vec![with_stuck_candidate()]).await;

@@ -1,9 +1,9 @@
-//! Small components that cost a compiler much.
+//! Small components that are expensive to compile.
 
 use super::component_text::{ComponentText, spec_of};
 use super::*;
 
-/// A compiler with little to spend, so that the tests are fast.
+/// A compiler with small limits, so that the tests are fast.
 fn frugal() -> EngineOptions {
     let compiler = Compiler {
         program: BINARY.into(),
@@ -47,7 +47,7 @@ fn nested(depth: usize) -> Vec<u8> {
     component
 }
 
-/// Components that each instantiate the one before twice: a few lines stand for 2^`levels` instances.
+/// Components that each instantiate the previous one twice: a few lines stand for 2^`levels` instances.
 fn doubled(levels: usize) -> Vec<u8> {
     let doubled = (1..=levels).map(|level| {
         let before = level - 1;
@@ -113,7 +113,7 @@ async fn a_huge_table_of_branches_is_refused() {
     assert!(matches!(&kind, LoadErrorKind::Compile(why) if why.contains("br_table")), "{kind}");
 }
 
-/// The service has to hold the machine code, and a few bytes of a component can stand for much of it.
+/// The service has to hold the machine code, and a few bytes of a component can expand to much of it.
 #[tokio::test]
 async fn more_machine_code_than_the_service_can_hold_is_refused() {
     let calls = "local.get 0 local.get 0 call_indirect (param i32) ".repeat(200);

@@ -1,27 +1,27 @@
-//! Policies written as WebAssembly text, for what no language's compiler would make.
+//! Policies written as WebAssembly text, for components that no language's compiler would produce.
 
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 use wasmspawner_policies::PolicySpec;
 
-/// A policy that exports its metadata and `quota`. By itself it behaves: it allows everything.
+/// A policy that exports its metadata and `quota`. By default it behaves well: it allows everything.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ComponentText<'a> {
-    /// What stands before the core module in the component, such as imports.
+    /// The part of the component before the core module, such as imports.
     pub(crate) before: &'a str,
-    /// What the core module imports, from the component.
+    /// The imports of the core module from the component.
     pub(crate) core_imports: &'a str,
     /// The arguments with which the core module is instantiated.
     pub(crate) arguments: &'a str,
     /// More parts of the core module.
     pub(crate) core: &'a str,
-    /// What `quota.limits` does before it answers. A local `$n` is there for it; the answer allows as many labs as `$n`.
+    /// The code of `quota.limits` before its answer. It may use a local `$n`; the answer allows as many labs as `$n`.
     pub(crate) limits: &'a str,
 }
 
 impl ComponentText<'_> {
-    /// The component as a file in a folder, which is removed when it is dropped.
+    /// The component as a file in a folder, which is removed when the folder's value is dropped.
     pub(crate) fn spec(&self, name: &str) -> (PolicySpec, TempDir) {
         spec_of(name, &self.bytes())
     }
@@ -73,7 +73,7 @@ pub(crate) fn spec_of(name: &str, component: &[u8]) -> (PolicySpec, TempDir) {
     (PolicySpec::new(name, file), folder)
 }
 
-/// Types of an exported interface need names, which a component inside gives them.
+/// The interface of the metadata. Types of an exported interface need names, which an inner component gives them.
 const METADATA: &str = r#"
   (type $info (record (field "name" string) (field "version" string) (field "description" string)))
   (func $describe (result $info)

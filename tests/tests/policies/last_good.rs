@@ -1,4 +1,4 @@
-//! `on_failure: last-good`: where a policy fails, the version that was in use before answers.
+//! `on_failure: last-good`: if a policy fails, the version that was in use before answers.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ async fn answer(policies: &Policies) -> Result<Option<String>, CallErrorKind> {
     answers.map(|answers| answers[0].customization.working_dir.clone()).map_err(|error| error.kind)
 }
 
-/// A folder of a test's own, in which it is recorded which version is in use. The machine code of policies is that of all tests.
+/// A folder of one test, which records the version in use. The machine code of policies is shared by all tests.
 pub(crate) struct State {
     folder: tempfile::TempDir,
     compiled: CompiledPolicies,
@@ -34,7 +34,7 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // Without it, others compile once more.
+        // If this fails, other tests compile once more.
         let _ = self.compiled.keep_of(&self.cache());
     }
 }
@@ -60,18 +60,18 @@ async fn the_version_before_answers_where_a_policy_fails() {
     assert!(loaded.last_error.unwrap().contains("as asked"), "the failure is told all the same");
     assert_eq!(loaded.last_good.as_ref().unwrap().answers, 1);
 
-    // Another version that fails does not take the place of the good one, and neither does a reload of the same.
+    // Another version that fails does not replace the good one, and neither does a reload of the same.
     policies.replace(vec![version("huge")]).await.unwrap();
     policies.reload().await.unwrap();
     assert_eq!(answer(&policies).await.unwrap(), good);
 
-    // What a policy says is no failure.
+    // A denial by a policy is not a failure.
     policies.replace(vec![version("denied")]).await.unwrap();
     assert!(matches!(answer(&policies).await, Err(CallErrorKind::Denied(_))));
     policies.replace(vec![version("count")]).await.unwrap();
     assert_eq!(answer(&policies).await.unwrap().unwrap(), "/prepared/1/called/0");
 
-    // Where the operator does not want it, the request fails.
+    // Without the operator's setting, the request fails.
     policies.replace(vec![hostile("panic")]).await.unwrap();
     assert!(answer(&policies).await.is_err());
     assert!(policies.loaded()[0].last_good.is_none());
@@ -91,7 +91,7 @@ async fn the_version_before_answers_after_a_restart_too() {
         assert_eq!(policies.loaded()[0].last_good.as_ref().unwrap().answers, 1);
         noted(&cache).await;
     }
-    // A version that works takes the place of the good one, and components are kept as long as they may be needed.
+    // A version that works replaces the good one, and components are kept as long as they may be needed.
     let policies = restart(version("count")).await;
     assert_eq!(answer(&policies).await.unwrap().unwrap(), "/prepared/1/called/0");
     let policies = restart(version("panic")).await;
@@ -99,13 +99,13 @@ async fn the_version_before_answers_after_a_restart_too() {
     assert_eq!(versions(&cache, "wasm").len(), 1, "all are one component");
     noted(&cache).await;
 
-    // What somebody has changed on the disk is not used, and mended where the same component is in use.
+    // A file that was changed on the disk is not used, and is repaired if the same component is in use.
     std::fs::write(&versions(&cache, "wasm")[0], "changed").unwrap();
     let policies = restart(version("panic")).await;
     assert!(policies.loaded()[0].last_good.is_none());
     assert!(answer(&policies).await.is_err());
     assert!(restart(version("panic")).await.loaded()[0].last_good.is_some());
-    // Where the operator does not want it, nothing is used, and nothing stays.
+    // Without the operator's setting, nothing is used, and nothing stays.
     assert!(restart(hostile("panic")).await.loaded()[0].last_good.is_none());
     assert_eq!(cache.join("versions").read_dir().unwrap().count(), 0);
 }
@@ -138,7 +138,7 @@ async fn a_version_that_has_failed_is_no_good_one_after_a_restart() {
     restart("data").await;
     answer(&restart("panic").await).await.unwrap();
     noted(&cache).await;
-    // It is replaced before it can fail once more.
+    // The version is replaced before it can fail once more.
     let policies = restart("panic").await;
     policies.reload().await.unwrap();
     policies.replace(vec![version("huge")]).await.unwrap();
@@ -150,7 +150,7 @@ fn versions(cache: &std::path::Path, extension: &str) -> Vec<std::path::PathBuf>
     files.filter(|file| file.extension().is_some_and(|found| found == extension)).collect()
 }
 
-/// Waits until it is noted that the version has failed.
+/// Waits until the failure of the version is recorded.
 async fn noted(cache: &std::path::Path) {
     let noted = || {
         let kept: serde_json::Value =
@@ -181,7 +181,7 @@ async fn the_present_grants_hold_for_the_version_before() {
     assert!(!answers[0].grants.raw_html);
 }
 
-/// What the version before never decided, it does not allow now.
+/// The previous version allows nothing by a hook that it never had.
 #[tokio::test]
 async fn a_version_before_without_the_hook_does_not_answer() {
     let (_state, options) = alone();
@@ -194,7 +194,7 @@ async fn a_version_before_without_the_hook_does_not_answer() {
     assert_eq!(policies.loaded()[0].last_good.as_ref().unwrap().answers, 0);
 }
 
-/// A version that works does not count as one that has failed because it could not be loaded with other limits.
+/// A version that works does not count as failed because it could not be loaded with other limits.
 #[tokio::test]
 async fn what_is_only_tried_does_not_fail_for_users() {
     let (state, options) = alone();
@@ -216,12 +216,12 @@ async fn a_candidate_is_asked_once_where_the_version_before_answers() {
     let candidate = Some(Box::new(PolicySpec { name: "evil (candidate)".into(), ..hostile("data") }));
     policies.replace(vec![PolicySpec { candidate, ..version("panic") }]).await.unwrap();
     answer(&policies).await.unwrap();
-    // One comparison is that of `lab-server`, which neither has.
+    // One comparison is that of `lab-server`, a hook that neither has.
     let told = candidates::report(&policies, 2).await;
     assert_eq!((told.same, told.different), (2, 0));
 }
 
-/// So a lab's history can tell which version made it.
+/// With this, a lab's history can name the version that made it.
 #[tokio::test]
 async fn an_answer_names_the_component_that_has_given_it() {
     let (_state, options) = alone();

@@ -1,4 +1,4 @@
-//! From a file to a policy: what is compiled, checked and kept, and what is refused.
+//! From a file to a policy: compilation, checks, the cache, and refusals.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ async fn compiled_by(compiler: Compiler, file: &std::path::Path) -> Result<(), L
     }
 }
 
-/// A component of one function, which takes the compiler the longer the larger it is.
+/// A component of one function. The larger the function is, the longer the compiler takes.
 fn large_component(blocks: usize) -> Vec<u8> {
     let mut function = String::new();
     for at in 0..blocks {
@@ -158,7 +158,7 @@ async fn compiled_policies_are_cached_in_a_private_directory() {
         assert!(file.metadata().unwrap().len() > 100_000);
     }
 
-    // What nobody has compiled for a long time is removed, and nothing else.
+    // Files that nobody has compiled for a long time are removed, and no others.
     let old = std::time::SystemTime::now() - Duration::from_hours(100 * 24);
     for name in ["old.cwasm", "old.txt"] {
         std::fs::File::create(cache.join(name)).unwrap().set_modified(old).unwrap();

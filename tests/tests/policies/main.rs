@@ -1,4 +1,4 @@
-//! Policies as real components: what works, and what a hostile policy cannot do.
+//! Policies as real components: their features, and the limits of a hostile policy.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
 mod after_trial;
@@ -39,14 +39,15 @@ use wasmspawner_tests::waiting::until_some;
 
 use lines::Lines;
 
-/// The program with the command that compiles policies.
+/// The program whose command compiles policies.
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
-/// The computing time in milliseconds of a policy that never ends. A busy machine, too, gives a policy this much within a
-/// second, which is the shortest time that a call has.
+/// The computing time in milliseconds of a policy that never ends. Even a busy machine gives a policy this much within
+/// a second, which is the shortest time of a call.
 const SHORT: u64 = 20;
 
-/// The computing time in milliseconds of a policy in whose test time does not matter: all that a policy may have.
+/// The computing time in milliseconds of a policy in whose test time does not matter: the maximum that a policy may
+/// have.
 const AMPLE: u64 = 10_000;
 
 /// Policy, hook and outcome of a call.
@@ -70,7 +71,7 @@ fn hostile(act: &str) -> PolicySpec {
     spec("evil", "guest-hostile", json!({ "act": act }))
 }
 
-/// The policy, which may compute for so long.
+/// The policy with a limit on its computing time.
 fn within(deadline_ms: u64, mut spec: PolicySpec) -> PolicySpec {
     spec.limits.deadline_ms = deadline_ms;
     spec
@@ -108,12 +109,12 @@ async fn commit_by(spec: PolicySpec) -> CallError {
     failed(|| async { policies.customize(&LabRequest::default()).await }).await
 }
 
-/// The error of a call for which this machine has CPU.
+/// The error of a call, repeated until this machine has CPU for it.
 async fn failed<T: Debug, F: Future<Output = Result<T, CallError>>>(call: impl Fn() -> F) -> CallError {
     with_cpu(call).await.unwrap_err()
 }
 
-/// What a call gives, which is made again, for a minute at most, as long as this machine has no CPU for a long one.
+/// The result of a call. The call is repeated, for a minute at most, as long as this machine has no CPU for a long one.
 async fn with_cpu<T, F: Future<Output = Result<T, CallError>>>(call: impl Fn() -> F) -> Result<T, CallError> {
     until_some(async || match call().await {
         Err(error) if matches!(error.kind, CallErrorKind::NoCpu(_)) => None,
@@ -311,7 +312,7 @@ async fn a_crash_of_a_skippable_policy_is_ignored_but_its_refusals_hold() {
     assert!(policies.customize(&LabRequest::default()).await.is_err());
 }
 
-/// Whoever could make such a policy fail would be free of it.
+/// A user who could make such a policy fail would not be subject to it.
 #[tokio::test]
 async fn a_policy_that_decides_is_never_skipped() {
     let skippable = PolicySpec { on_failure: OnFailure::Skip, ..spec("site", "guest-stagehand", json!({})) };

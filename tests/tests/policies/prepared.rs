@@ -75,7 +75,7 @@ async fn a_policy_that_misbehaves_when_it_is_prepared_works_without() {
         ("memory", AMPLE, "policy `evil`, prepare.run: "),
         ("panic", AMPLE, "policy `evil`, prepare.run: "),
         ("fill", AMPLE, "policy `evil`, prepare.run: "),
-        // What it has learnt would stay as it was: the same random bytes in all calls, and the data of yesterday.
+        // The answers would stay the same: the same random bytes in all calls, and the data of yesterday.
         ("random", AMPLE, "`prepare` calls `random`, whose answer is not the same in all calls"),
         ("data", AMPLE, "`prepare` calls `data`, whose answer is not the same in all calls"),
     ] {

@@ -220,7 +220,8 @@ fn interfaces(wit: &str) -> BTreeMap<&str, Vec<&str>> {
     interfaces
 }
 
-/// A new hook is a new interface, and `host` may get new functions; all else needs a new version of the package.
+/// A new hook is a new interface, and `host` may get new functions. All other changes need a new version of the
+/// package.
 #[test]
 fn the_types_of_a_published_version_do_not_change() {
     let published = interfaces(include_str!("../../guests/published-0.1.0/wit/policy.wit"));

@@ -1,4 +1,4 @@
-//! The small policies of `plugins`, as components with the configurations that they show.
+//! The small policies of `plugins`, as components with their example configurations.
 
 use super::*;
 
@@ -24,7 +24,7 @@ async fn every_recipe_is_loaded_and_prepared_with_its_example() {
         let policies = load(vec![spec(&name, &format!("policy-{name}"), config)]).await;
         let loaded = &policies.loaded()[0];
         assert!(loaded.preparation.prepared, "{loaded:?}");
-        // Whatever it decides about a user who is in no group, it has an answer.
+        // The policies must answer for a user without groups, whatever the answer is.
         let eve = user("eve", &[]);
         let lab = LabRequest { user: eve.clone(), ..LabRequest::default() };
         policies.customize(&lab).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a policy can take of the host: memories, tables, handles, and the time of its start.
+//! The host's resources that a policy can take: memories, tables, handles, and the time of its start.
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -6,10 +6,10 @@ use futures::stream::FuturesUnordered;
 use super::component_text::ComponentText;
 use super::*;
 
-/// The name of the user with whom hooks are tried when a policy is loaded.
+/// The name of the user for the trial of hooks when a policy is loaded.
 const TRIAL_USER: &str = "policy-trial";
 
-/// An endless loop for all users whose names have another length than that of the trial.
+/// An endless loop for all users whose names have a different length than that of the trial.
 const LOOPS_FOR_USERS: &str = "(if (i32.ne (i32.load offset=4 (local.get 0)) (i32.const 12))
     (then (loop $forever (br $forever))))";
 
@@ -92,7 +92,7 @@ async fn a_component_with_more_parts_than_a_call_may_have_is_refused() {
     }
 }
 
-/// Each call has room for all parts that a component may have, whatever the other calls take.
+/// Each call has room for all parts that a component may have, whatever other calls take.
 #[tokio::test]
 async fn calls_with_many_parts_leave_room_for_others() {
     let parts = instances("(table 1 funcref)", 55) + &instances("(memory 0)", 6).replace("$part", "$other");
@@ -174,7 +174,7 @@ async fn handles_of_the_policy_itself_are_limited() {
     assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
 }
 
-/// The engine looks at a guest in every loop and at every function that it enters. This one has neither.
+/// The engine checks a guest in every loop and at every function entry. This guest has neither.
 #[tokio::test]
 async fn a_policy_that_only_calls_the_host_is_ended() {
     let calls = "(drop (call $now))".repeat(50_000);
@@ -194,7 +194,7 @@ async fn a_policy_that_only_calls_the_host_is_ended() {
     assert!(matches!(error.kind, CallErrorKind::Deadline(_)), "{error}");
 }
 
-/// How slow one policy is must not matter to another.
+/// The speed of one policy must not affect another.
 #[tokio::test]
 async fn slow_calls_of_a_policy_leave_slots_for_others() {
     let options = EngineOptions { slots: 4, slot_wait: Duration::from_millis(20), ..options() };

@@ -1,5 +1,5 @@
-//! What `cosign` has signed is loaded, and nothing else. `tests/signatures` has written the table with cosign itself, and
-//! holds the same against a real registry.
+//! Only artifacts that `cosign` has signed are loaded. `tests/signatures` has written the table with cosign itself, and
+//! tests the same against a real registry.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ async fn what_no_key_of_the_configuration_has_signed_is_refused() {
     }
 }
 
-/// Whoever may write into the registry has a new artifact, and signatures of the old one.
+/// An attacker who may write to the registry has a new artifact, and signatures of the old one.
 #[tokio::test]
 async fn a_signature_of_one_artifact_is_none_of_another() {
     for name in ["bundle", "before-3"] {
@@ -70,7 +70,7 @@ async fn a_signature_of_one_artifact_is_none_of_another() {
         }
         let site = Site::with(stored).await;
         assert!(site.refusal(&["site"]).await.contains("or for something else"), "{name}");
-        // They also write the new digest into what was signed.
+        // The attacker also writes the new digest into the signed part.
         site.change(|stored| {
             if name == "before-3" {
                 let payload = stored.file("docker-manifest-digest");
@@ -91,7 +91,7 @@ async fn a_signature_of_one_artifact_is_none_of_another() {
     }
 }
 
-/// Gives changed files their new digests, and whatever names them, so that only the signature is wrong.
+/// Gives changed files their new digests, and updates all references to them, so that only the signature is wrong.
 fn reseal(stored: &mut Stored, artifact: Digest) {
     let mut renamed: Vec<(String, String)> = Vec::new();
     let files = std::mem::take(&mut stored.files);
@@ -100,7 +100,7 @@ fn reseal(stored: &mut Stored, artifact: Digest) {
         renamed.push((old, new.clone()));
         stored.files.insert(new, file);
     }
-    // Files are named by manifests, and manifests by lists of manifests.
+    // Manifests refer to files, and lists of manifests refer to manifests.
     for _ in 0..2 {
         let manifests = std::mem::take(&mut stored.manifests);
         for (name, mut manifest) in manifests {
@@ -129,18 +129,18 @@ async fn a_restart_verifies_again_what_was_kept() {
     site.load(&pinned, &["site"]).await.unwrap();
     assert_eq!(site.asked(), 0, "what is pinned is asked once");
 
-    // Another key: what was kept is not enough, and the registry has nothing better.
+    // With another key, the kept signature is not enough, and the registry has no better one.
     assert!(matches!(site.load(&pinned, &["other"]).await, Err(LoadErrorKind::NotSigned(_))));
     site.server.abort();
     site.load(":1", &["site"]).await.unwrap();
     for name in [":1", &pinned] {
-        // The registry may well have a signature: it is what is missing.
+        // The registry may have a signature, but the registry itself is away.
         let refused = site.load(name, &["other"]).await;
         assert!(matches!(refused, Err(LoadErrorKind::Registry { error: RegistryError::Away { .. }, .. })));
     }
 }
 
-/// Whoever takes a key out of the configuration wants nothing any more that it has signed.
+/// An operator who removes a key from the configuration no longer trusts anything that it has signed.
 #[tokio::test]
 async fn a_version_whose_key_is_trusted_no_more_answers_nowhere() {
     let site = Site::with(state("bundle")).await;
@@ -167,7 +167,7 @@ async fn a_version_whose_key_is_trusted_no_more_answers_nowhere() {
         );
     }
 
-    // The key is only taken out later, when the version has been recorded once more with the one after it.
+    // The key is removed only later, when the version has been recorded once more with the next one.
     for by_restart in [true, false] {
         site.change(|stored| *stored = state("bundle"));
         load(policy(&["site"], "before")).await;
@@ -186,7 +186,7 @@ async fn a_version_whose_key_is_trusted_no_more_answers_nowhere() {
     }
 }
 
-/// What a key says is that its owner has made something, and not what it is for: the pages say so.
+/// A signature shows that the owner of the key has made an artifact, but not its purpose. The documentation says so.
 #[tokio::test]
 async fn a_key_signs_whatever_its_owner_signs() {
     let site = Site::with(state("bundle")).await;
@@ -209,7 +209,7 @@ async fn a_tag_that_moves_to_something_unsigned_changes_nothing() {
     assert!(loaded.last_error.as_deref().unwrap().contains("it is not signed"), "{loaded:?}");
     assert_eq!(loaded.signed_by.as_deref(), Some("signed_by[0]"));
 
-    // A candidate may replace its policy one day, so the same holds for it.
+    // A candidate may replace its policy one day, so the same rule applies to it.
     let policy = PolicySpec {
         candidate: Some(Box::new(site.policy(":1", &["site"]))),
         ..site.policy(&format!("@{}", tables().artifact), &["site"])
@@ -219,7 +219,7 @@ async fn a_tag_that_moves_to_something_unsigned_changes_nothing() {
     assert!(report["error"].as_str().unwrap_or_default().contains("it is not signed"), "{report:#}");
 }
 
-/// What somebody has stored beside an artifact neither makes it good nor keeps a good signature from being found.
+/// Foreign content beside an artifact neither makes it valid nor prevents a good signature from being found.
 #[tokio::test]
 async fn what_is_no_signature_is_told_and_prevents_nothing() {
     let artifact = tables().artifact;
@@ -274,7 +274,7 @@ async fn ten_thousand_signatures_keep_nobody_busy() {
     site.refusal(&["site"]).await;
     assert!(site.asked() < 100);
 
-    // Statements that say that they are no signatures count for nothing, and are not read.
+    // Statements that declare themselves not to be signatures do not count, and are not read.
     let statement =
         refer(json!({ "annotations": { "dev.sigstore.bundle.predicateType": "https://spdx.dev/Document" } }));
     site.change(|stored| {
@@ -333,11 +333,11 @@ async fn the_signature_of_a_file_is_beside_it() {
         std::fs::remove_file(file(ending)).unwrap();
     }
 
-    // What cosign wrote into a bundle before version 3.
+    // A bundle in the format of cosign before version 3.
     let before = json!({ "base64Signature": tables.file[".sig"], "cert": "", "rekorBundle": null });
     std::fs::write(file(".sigstore.json"), before.to_string()).unwrap();
     load(&file(""), "site").await.unwrap();
-    // What cannot be read, or understood, is told, and prevents no other.
+    // A signature that cannot be read, or understood, is reported, and does not prevent another.
     std::fs::remove_file(file(".sigstore.json")).unwrap();
     for (text, problem) in [
         (Some("{}"), "policy.wasm.sigstore.json: it is no signature of a file that cosign has written"),
@@ -355,7 +355,7 @@ async fn the_signature_of_a_file_is_beside_it() {
         std::fs::remove_file(file(".sigstore.json")).unwrap();
     }
 
-    // A key is read again with the component: nothing is loaded with one that was taken away.
+    // A key is read again with the component, so nothing is loaded with a key that was removed.
     std::fs::write(file(".sig"), &tables.file[".sig"]).unwrap();
     let key = folder.path().join("site.pub");
     std::fs::write(&key, &tables.keys["site"]).unwrap();

@@ -1,4 +1,4 @@
-//! A registry with what cosign has signed, which does what a test wants.
+//! A registry with artifacts that cosign has signed, controlled by a test.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -32,12 +32,12 @@ pub(crate) fn tables() -> Tables {
     serde_json::from_str(include_str!("../../tables/signatures.json")).unwrap()
 }
 
-/// What a registry has.
+/// The content of a registry.
 #[derive(Clone, Default, Deserialize)]
 pub(crate) struct Stored {
     pub(crate) manifests: BTreeMap<String, String>,
     pub(crate) files: BTreeMap<String, String>,
-    /// What the registry answers to the question about referrers; one that does not know it answers 404.
+    /// The registry's answer to a request for referrers. A registry without this API answers 404.
     #[serde(default)]
     pub(crate) referrers: Option<String>,
 }
@@ -57,7 +57,7 @@ impl Stored {
     }
 }
 
-/// A registry that does what it is told, and counts what it is asked.
+/// A registry that follows a test's instructions, and counts the requests.
 #[derive(Clone, Default)]
 pub(crate) struct Registry {
     pub(crate) stored: Arc<Mutex<Stored>>,

@@ -42,7 +42,7 @@ async fn a_policy_reads_the_data_that_is_named_for_it_and_sees_its_changes() {
     assert!(second.contains(r#"{\"moon\":[\"ada\"]}"#), "{second}");
     assert_ne!(first.split(' ').next(), second.split(' ').next(), "the version is another one");
 
-    // A mistake changes nothing, and says where it is.
+    // A mistake changes nothing, and is reported with its place.
     for (wrong, problem) in
         [("moon: [ada", "line 1"), (&*"x".repeat(2 << 20), "the largest that is read has 1048576")]
     {
@@ -67,7 +67,7 @@ async fn a_file_of_csv_is_a_list_of_its_lines() {
     assert!(told.contains(r#"[{\"team\":\"moon\",\"user\":\"ada\"}]"#), "{told}");
 }
 
-/// Another service of the site, which has a document, and answers as it is told.
+/// Another service of the site, which has a document and answers as the test sets.
 #[derive(Clone)]
 struct Directory {
     answer: Arc<Mutex<&'static str>>,
@@ -132,7 +132,7 @@ async fn what_was_read_with_one_token_is_not_for_another() {
     assert!(error.contains("the status 401"), "{error}");
 }
 
-/// Waits until what is known of the policy's data is as wanted.
+/// Waits until the report about the policy's data satisfies `wanted`.
 async fn until(policies: &Policies, wanted: impl Fn(&DataReport) -> bool) -> DataReport {
     let look = async || {
         let data = policies.loaded()[0].data[0].clone();
@@ -205,7 +205,7 @@ async fn a_document_is_read_again_and_what_cannot_be_used_changes_nothing() {
     following.await.unwrap();
     drop(policies);
 
-    // The next start, without the service that has the document.
+    // The next start happens without the service that has the document.
     directory.says("error");
     let policies = Policies::load(vec![spec.clone()], kept()).await.unwrap();
     assert_eq!(told(&policies).await, third);

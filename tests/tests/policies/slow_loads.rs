@@ -1,4 +1,4 @@
-//! What happens while a policy is being loaded, which may take long.
+//! Events while a policy is being loaded, which may take long.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use wasmspawner_policies::Compiler;
 
 use super::*;
 
-/// A compiler that begins when it is told to.
+/// A compiler that waits for a signal before it begins.
 struct SlowCompiler {
     folder: tempfile::TempDir,
 }
@@ -63,7 +63,7 @@ fn with_raw_html(raw_html: bool) -> PolicySpec {
     spec
 }
 
-/// Somebody takes a grant away, and somebody else loads all policies again meanwhile.
+/// One administrator removes a grant, and another one reloads all policies meanwhile.
 #[tokio::test]
 async fn a_reload_does_not_bring_back_a_grant() {
     let compiler = SlowCompiler::new();

@@ -1,8 +1,9 @@
-//! Texts of a policy that are long, or show something else than they say: people see them cut, on one line, and as they are.
+//! Texts of a policy that are long, or deceptive when displayed. People see them cut, on one line, and with all
+//! characters visible.
 
 use super::*;
 
-/// The longest text of a policy that is passed on, in bytes, and some words of the service.
+/// The length in bytes of the longest text of a policy that is passed on, with some words of the service.
 const READABLE: usize = 2_500;
 
 /// Fails if a text is too long, or has a character that moves the cursor or other text.

@@ -1,4 +1,4 @@
-//! `policy dev`: a policy that is being written, with the mistakes that belong to that.
+//! `policy dev`: a policy under development, with typical mistakes.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use wasmspawner_tests::service::Service;
 
 use super::{BINARY, command, refusal, told};
 
-/// A first build takes a minute on a busy machine.
+/// The time limit. A first build takes a minute on a busy machine.
 const BOUND: Duration = Duration::from_mins(4);
 
 /// A running `policy dev`; it ends when this value is dropped.
@@ -34,7 +34,7 @@ impl Dev {
         Self { process, lines }
     }
 
-    /// What is printed until it waits for a change.
+    /// Returns the output until the command waits for a change.
     fn round(&self) -> String {
         let mut round = String::new();
         loop {
@@ -62,7 +62,7 @@ async fn a_policy_is_built_tested_and_used_whenever_it_changes() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     told(here, &["new", "watched"]);
-    // The crates are those of this repository, so they are here already.
+    // The crates are those of this repository, so they are already present.
     let target = concat!(env!("CARGO_TARGET_TMPDIR"), "/new-policy");
     let offline = |arguments: &[&str]| {
         let mut command = command(here, arguments);
@@ -92,7 +92,7 @@ async fn a_policy_is_built_tested_and_used_whenever_it_changes() {
         assert!(first.contains(expected), "{expected}: {first}");
     }
 
-    // A mistake ends nothing.
+    // A mistake does not end the command.
     let source = here.join("watched/src/lib.rs");
     let good = std::fs::read_to_string(&source).unwrap();
     std::fs::write(&source, format!("{good}\nfn unfinished(")).unwrap();
@@ -104,7 +104,7 @@ async fn a_policy_is_built_tested_and_used_whenever_it_changes() {
     );
     assert!(!broken.contains("service: "), "{broken}");
 
-    // Once it is mended, the service has the new one.
+    // After the correction, the service has the new version.
     std::fs::write(&source, good.replace("CARGO_PKG_VERSION", "CARGO_PKG_NAME")).unwrap();
     let mended = dev.round();
     assert!(mended.contains("service: in use as the policy sizes\n"), "{mended}");
@@ -112,7 +112,7 @@ async fn a_policy_is_built_tested_and_used_whenever_it_changes() {
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed[0]["version"], "watched");
 
-    // What is wrong with the configuration or the answers is said, and the service not asked.
+    // A mistake in the configuration or the answers is reported, and the service is not called.
     std::fs::write(here.join("watched/config.yaml"), "sizes: [{name: small, cpu: x, memory: 2Gi}]").unwrap();
     let refused = dev.round();
     assert!(refused.contains("watched/config.yaml: /sizes/0/cpu: "), "{refused}");
@@ -130,7 +130,7 @@ async fn a_policy_is_built_tested_and_used_whenever_it_changes() {
     std::fs::remove_dir(here.join("watched/cases")).unwrap();
     assert!(dev.round().contains("service: in use as the policy sizes\n"));
 
-    // The service ends, and this does not.
+    // The service ends, but the command continues.
     service.kill();
     std::fs::write(&source, &good).unwrap();
     let alone = dev.round();

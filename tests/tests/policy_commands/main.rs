@@ -1,4 +1,4 @@
-//! `wasmspawner policy`: what the author of a policy does, from nothing to a policy that is tested.
+//! `wasmspawner policy`: the steps of a policy's author, from nothing to a tested policy.
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
 
 mod dev;
@@ -14,7 +14,7 @@ use wasmspawner_tests::guests;
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// `wasmspawner policy`, without the settings and logins of whoever runs the tests.
+/// `wasmspawner policy`, without the settings and logins of the person who runs the tests.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
     command.arg("policy").args(arguments).current_dir(folder);
@@ -29,14 +29,14 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().unwrap()
 }
 
-/// What a command that succeeds prints.
+/// Runs a command that must succeed, and returns its output.
 fn told(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a command that fails says.
+/// Runs a command that must fail, and returns its message.
 fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
@@ -51,7 +51,7 @@ fn component(package: &str) -> String {
     guests::component(package).to_str().unwrap().to_owned()
 }
 
-/// The tutorial of the SDK's page, in a folder where nothing was.
+/// The tutorial on the SDK's page, in an empty folder.
 #[test]
 fn from_nothing_to_a_policy_of_one_s_own() {
     let folder = tempfile::tempdir().unwrap();
@@ -61,7 +61,7 @@ fn from_nothing_to_a_policy_of_one_s_own() {
     assert!(refusal(here, &["new", "My Policy"]).contains("is no name of a policy"));
     assert!(refusal(here, &["build", "yours"]).contains("`wasmspawner policy new` makes a policy"));
 
-    // The crates are those of this repository, so they are here already.
+    // The crates are those of this repository, so they are already present.
     let target = concat!(env!("CARGO_TARGET_TMPDIR"), "/new-policy");
     let offline = |program: &str| {
         let mut command = Command::new(program);
@@ -83,7 +83,7 @@ fn from_nothing_to_a_policy_of_one_s_own() {
         (&json!("mine"), &json!(["config", "prepare", "form", "build-pod"]))
     );
 
-    // An unexpected answer is a failure that says where.
+    // An unexpected answer is a failure that names its place.
     std::fs::write(here.join("mine/config.yaml"), "sizes: [{name: small, cpu: 2, memory: 2Gi}]").unwrap();
     let failed = refusal(here, &["test", "mine/mine.wasm", "mine/cases", "--config", "mine/config.yaml"]);
     let difference =
@@ -124,7 +124,7 @@ fn every_hook_is_asked_what_the_input_says() {
     let lab =
         ask("build-pod.customize", json!({ "user": { "name": "eve" }, "options": { "size": "small" } }));
     assert_eq!(lab["env"][0]["value"]["literal"], "eve", "{lab}");
-    // One hook alone, although the service asks both for the same lab.
+    // Only one hook is called, although the service calls both for the same lab.
     let no_such_size = json!({ "options": { "size": "huge" } });
     assert_eq!(ask("build-pod.customize", no_such_size.clone())["error"]["kind"], "invalid");
     assert_eq!(ask("lab-server.decide", no_such_size)["error"], Value::Null);

@@ -23,7 +23,7 @@ fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// The file into which `docker login` would write, in a folder for `DOCKER_CONFIG`.
+/// Writes the file of `docker login`, in a folder for `DOCKER_CONFIG`.
 fn log_in(folder: &Path, registry: &str, password: &str) {
     let encoded = base64::engine::general_purpose::STANDARD.encode(format!("puller:{password}"));
     std::fs::create_dir_all(folder.join("docker")).unwrap();
@@ -48,7 +48,7 @@ async fn a_policy_goes_into_a_registry_and_comes_out_of_it() {
     let pinned = first["oci"].as_str().unwrap().to_owned();
     assert!(pinned.starts_with(&format!("{plain}/site/policies/door@sha256:")), "{pinned}");
 
-    // What other programs read: the guidance of the CNCF.
+    // The format that other programs read: the guidance of the CNCF.
     let client = Client::new(plain.parse().unwrap());
     let read = async |path: &str| {
         let request = client.request(Method::GET, &format!("/v2/site/policies/door/{path}"));
@@ -70,7 +70,7 @@ async fn a_policy_goes_into_a_registry_and_comes_out_of_it() {
         about["component"]["imports"].as_array().unwrap().contains(&json!("wasmspawner:policy/host@0.1.0"))
     );
 
-    // What was pushed is what comes out, and no file is overwritten.
+    // A pull returns the pushed component, and overwrites no file.
     let pulled = told(here, &["pull", &tag, "--plain-http", plain]);
     assert!(pulled.contains(&format!("oci: {pinned}\n")), "{pulled}");
     assert_eq!(std::fs::read(here.join("door.wasm")).unwrap(), bytes);
@@ -93,7 +93,7 @@ async fn a_policy_goes_into_a_registry_and_comes_out_of_it() {
         json_of(&told(here, &["pull", &pinned, "--plain-http", plain, "--output", "old.wasm", "--json"]));
     assert_eq!(old, first);
 
-    // A service takes what was printed.
+    // A service accepts the printed reference.
     let config = json!({
         "auth": { "modes": ["jupyterhub"], "jupyterhub": { "api_url": "http://hub:8081/hub/api" } },
         "registries": { "plain_http": [plain] },
@@ -118,7 +118,7 @@ async fn a_policy_goes_into_a_registry_and_comes_out_of_it() {
 fn what_is_no_policy_is_not_pushed() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
-    // No registry is asked: nothing listens there.
+    // No registry is contacted: nothing listens there.
     let push = |file: &str, reference: &str| {
         refusal(here, &["push", file, reference, "--plain-http", "127.0.0.1:1"])
     };
@@ -188,21 +188,22 @@ async fn a_private_registry_wants_a_login_which_is_never_printed() {
         said.contains("--credentials-file: logins.json: others than its owner have access to it"),
         "{said}"
     );
-    // Nobody has said that it has no TLS.
+    // The option that permits this registry without TLS is missing.
     let said = refusal(here, &push[..3]);
     assert!(said.contains("a registry without TLS is listed in `--plain-http`"), "{said}");
 }
 
-/// A registry that has been taken over: what it does is the name of the repository. It remembers the credentials that it gets.
+/// A registry that has been taken over. The name of the repository selects its behaviour. It records the credentials
+/// that it receives.
 #[derive(Clone, Default)]
 struct Hostile {
     got: Arc<Mutex<Vec<String>>>,
-    /// What was asked of its service for tokens.
+    /// The scopes in requests to its token service.
     scopes: Arc<Mutex<Vec<String>>>,
     elsewhere: String,
 }
 
-/// A manifest with a file of this size, which has another digest than what this registry sends.
+/// A manifest with a file of this size, whose digest differs from that of the content that this registry sends.
 fn manifest(size: u64) -> String {
     let digest = format!("sha256:{}", "0".repeat(64));
     let file = json!({ "mediaType": "application/wasm", "digest": digest, "size": size });
@@ -210,7 +211,7 @@ fn manifest(size: u64) -> String {
 }
 
 async fn answer(State(hostile): State<Hostile>, request: Request) -> Response {
-    // All of it is read before the answer: otherwise the client may find the connection closed while it sends.
+    // The whole body is read before the answer. Otherwise the client may find the connection closed while it sends.
     let (request, body) = request.into_parts();
     axum::body::to_bytes(body, usize::MAX).await.unwrap();
     if let Some(credential) = request.headers.get(header::AUTHORIZATION) {
@@ -301,13 +302,13 @@ async fn a_registry_that_was_taken_over_learns_nothing_and_is_named() {
         assert!(said.contains(expected) && !here.join(format!("{what}.wasm")).exists(), "{said}");
     }
     assert_eq!(hostile.got.lock().unwrap().len(), 0, "nobody has asked for credentials");
-    // The file goes where the registry wants it, and the password does not.
+    // The file goes to the place that the registry names, but the password does not.
     let reference = format!("{address}/elsewhere:1");
     let pushed = run(here, &["push", &door, &reference, "--plain-http", &address]);
     assert!(pushed.status.success(), "{pushed:?}");
     assert!(!hostile.got.lock().unwrap().is_empty());
     assert_eq!(other.got.lock().unwrap().len(), 0);
-    // A service for tokens is asked for what the command does.
+    // A token service is asked for the scope of the command.
     told(here, &["push", &door, &format!("{address}/bearer:1"), "--plain-http", &address]);
     refusal(here, &["pull", &format!("{address}/bearer:1"), "--plain-http", &address]);
     let scope = |actions: &str| format!("service=x&scope=repository%3Abearer%3A{actions}");

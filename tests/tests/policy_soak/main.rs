@@ -1,8 +1,8 @@
-//! Calls of policies while the policies are replaced again and again. No call may fail, no answer may be a mixture of two
-//! versions or that of a version that was replaced before the call began, and nothing of an old version may remain.
+//! Calls of policies while the policies are replaced again and again. No call may fail, no answer may be a mixture of
+//! two versions or that of a version that was replaced before the call began, and nothing of an old version may remain.
 //!
-//! `POLICY_CALLS` sets the number of calls. With it, the policies are replaced every second; without, a few calls are made
-//! while one replacement follows the other.
+//! `POLICY_CALLS` sets the number of calls. With it, the policies are replaced every second; without it, a few calls
+//! are made while one replacement follows the other.
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
 
 mod process_memory;
@@ -20,11 +20,11 @@ use wasmspawner_tests::guests;
 
 /// Default number of calls.
 const CALLS: u64 = 5_000;
-/// How often the policies are replaced in a run of its own.
+/// The time between two replacements of the policies in a run of its own.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The most bytes by which the memory of this process may grow after the calls with which it gets warm: until then each
-/// thread's allocator and the engine's pool come to keep what their largest work has needed. What is kept goes up and down
-/// by a third of this. A version that is not freed keeps more than this after a few replacements: its machine code alone
+/// The maximum growth in bytes of this process's memory after the warm-up calls. During the warm-up, each thread's
+/// allocator and the engine's pool reach the size that their largest work needs. The memory that they keep varies by a
+/// third of this limit. A version that is not freed exceeds the limit after a few replacements: its machine code alone
 /// has 4 MiB.
 const GROWTH: usize = 16 << 20;
 
@@ -36,7 +36,7 @@ fn chain(version: usize) -> Vec<PolicySpec> {
         .into()
 }
 
-/// The configuration of a version. Every hook's answer shows which it is.
+/// The configuration of a version. The answer of every hook identifies the version.
 fn config(version: usize) -> serde_json::Value {
     let example = include_str!("../../../plugins/default/example.json");
     let mut config: serde_json::Value = serde_json::from_str(example).unwrap();

@@ -1,13 +1,13 @@
 use std::fmt;
 use std::fs::read_to_string;
 
-/// What this process has of memory.
+/// The memory of this process.
 #[derive(Clone, Copy)]
 pub(crate) struct ProcessMemory {
     /// The bytes that are in memory.
     pub(crate) resident: usize,
-    /// The bytes of machine code that belong to no file: that of the policies. It is mapped when a component is loaded, and
-    /// unmapped when the last that uses it is gone.
+    /// The bytes of machine code that belong to no file, which is that of the policies. The code is mapped when a
+    /// component is loaded, and unmapped when its last user is gone.
     pub(crate) machine_code: usize,
 }
 

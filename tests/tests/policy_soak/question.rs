@@ -5,7 +5,7 @@ use wasmspawner_policies::{CallError, Policies};
 
 use crate::swapping::VERSIONS;
 
-/// What policies are asked.
+/// A question to policies.
 #[derive(Debug)]
 enum Question {
     Form(FormContext),
@@ -32,7 +32,7 @@ impl Question {
     }
 }
 
-/// A question, and what each version answers to it.
+/// A question, and the answer of each version to it.
 pub(crate) struct AnsweredQuestion {
     question: Question,
     answers: [String; VERSIONS],
@@ -51,7 +51,7 @@ impl AnsweredQuestion {
         answered
     }
 
-    /// Asks, and returns the version that has answered.
+    /// Asks the question, and returns the version that has answered.
     pub(crate) async fn version_asked(&self, policies: &Policies) -> usize {
         let answer = self.question.ask(policies).await.unwrap();
         let version = self.answers.iter().position(|known| *known == answer);

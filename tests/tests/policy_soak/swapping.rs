@@ -17,26 +17,26 @@ const CALLERS: u64 = 2;
 pub(crate) struct Swapping {
     policies: Policies,
     questions: Arc<Vec<AnsweredQuestion>>,
-    /// How often the policies are replaced; `None`: again and again.
+    /// The time between two replacements of the policies; `None` means without a pause.
     period: Option<Duration>,
     phase: Arc<Phase>,
 }
 
-/// What happens to the policies at this moment: the number is even while a version is in use, and odd while the next takes
-/// its place.
+/// The present phase of the policies. The number is even while a version is in use, and odd while the next one replaces
+/// it.
 #[derive(Default)]
 struct Phase(AtomicU64);
 
-/// What has happened in a run.
+/// The counts of a run.
 pub(crate) struct Counts {
-    /// How many answers were of each version.
+    /// The number of answers of each version.
     pub(crate) answers: [u64; VERSIONS],
-    /// How often the policies were replaced.
+    /// The number of replacements of the policies.
     pub(crate) replacements: u64,
 }
 
 impl Swapping {
-    /// `policies` are of the first version.
+    /// Starts with `policies`, which are of the first version.
     pub(crate) fn new(
         policies: Policies,
         questions: Vec<AnsweredQuestion>,
@@ -104,7 +104,7 @@ impl Phase {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// The version that is put into use now.
+    /// Begins a replacement, and returns the version that is put into use now.
     fn begin(&self) -> usize {
         version_at(self.0.fetch_add(1, Ordering::SeqCst) + 2)
     }

@@ -1,4 +1,4 @@
-//! A model of an API server with the four kinds, and of a service that sees it with a delay.
+//! A model of an API server with the four kinds, and of a service that sees its state with a delay.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use wasmspawner_core::environment::{
 };
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 
-/// The most passes that any change may need until nothing is left to do.
+/// The maximum number of passes until a change leaves nothing to do.
 const MOST_PASSES: usize = 60;
 
 /// An API server, and the service that works on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cluster {
-    /// What the API server has.
+    /// The state of the API server.
     pub(crate) has: World,
-    /// Namespaces by name: the uid of the target each was made for.
+    /// Namespaces by name, each with the uid of the target that it was made for.
     pub(crate) namespaces: BTreeMap<String, String>,
-    /// Namespaces that are being deleted. Those that are stuck stay until they are not any more.
+    /// Namespaces that are being deleted. A namespace that is stuck stays until it is freed.
     pub(crate) terminating: BTreeMap<String, bool>,
-    /// What the service has seen.
+    /// The state that the service has seen.
     pub(crate) seen: World,
     pub(crate) now: Timestamp,
     version: u64,
@@ -110,7 +110,7 @@ impl Cluster {
         self.touch_target(name);
     }
 
-    /// Somebody changes a claim.
+    /// Changes a claim as another client does.
     pub(crate) fn change_claim(&mut self, name: &str, change: impl FnOnce(&mut Claim)) {
         if let Some(claim) = self.has.claims.get_mut(name) {
             change(claim);
@@ -118,7 +118,7 @@ impl Cluster {
         self.touch_claim(name);
     }
 
-    /// Somebody changes a target.
+    /// Changes a target as another client does.
     pub(crate) fn change_target(&mut self, name: &str, change: impl FnOnce(&mut Target)) {
         if let Some(target) = self.has.targets.get_mut(name) {
             change(target);
@@ -126,7 +126,7 @@ impl Cluster {
         self.touch_target(name);
     }
 
-    /// Gives it a new version, and removes it if it is being deleted and has no finalizer.
+    /// Gives a claim a new version, and removes it if it is being deleted and has no finalizer.
     fn touch_claim(&mut self, name: &str) {
         self.version += 1;
         let Some(claim) = self.has.claims.get_mut(name) else { return };
@@ -153,12 +153,12 @@ impl Cluster {
         }
     }
 
-    /// What holds namespaces back is gone.
+    /// Frees all namespaces that are stuck.
     pub(crate) fn free_namespaces(&mut self) {
         self.terminating.values_mut().for_each(|stuck| *stuck = false);
     }
 
-    /// The namespace controller removes what is being deleted and not stuck.
+    /// Removes namespaces that are being deleted and are not stuck, as the namespace controller does.
     fn finish_namespaces(&mut self) {
         let gone = |(name, stuck): (&String, &bool)| (!stuck).then(|| name.clone());
         for name in self.terminating.iter().filter_map(gone).collect::<Vec<_>>() {
@@ -167,12 +167,12 @@ impl Cluster {
         }
     }
 
-    /// The service sees everything as it is now.
+    /// Shows the service the present state of everything.
     pub(crate) fn see_all(&mut self) {
         (0..5).for_each(|kind| self.see(kind));
     }
 
-    /// The service sees one kind as it is now.
+    /// Shows the service the present state of one kind.
     pub(crate) fn see(&mut self, kind: u8) {
         match kind {
             0 => self.seen.classes = self.has.classes.clone(),
@@ -202,7 +202,7 @@ impl Cluster {
         }
     }
 
-    /// What the service wants to do.
+    /// Returns the actions that the service decides on.
     pub(crate) fn decide(&mut self) -> Vec<Action> {
         let mut numbers = self.version;
         let mut fresh = || {
@@ -212,13 +212,13 @@ impl Cluster {
         reconcile(&self.seen, self.now, &mut fresh).actions
     }
 
-    /// Carries out an action as the API server does; a write from an outdated version is refused.
+    /// Carries out an action as the API server does. A write from an outdated version is refused.
     pub(crate) fn apply(&mut self, action: &Action) {
         match action {
             Action::CreateTarget(target) => {
                 if !self.has.targets.contains_key(target.name()) {
                     let mut target = Target::clone(target);
-                    // The API server takes no status from a creation.
+                    // The API server ignores the status in a creation.
                     target.status = TargetStatus::default();
                     self.add_target(target);
                 }

@@ -1,4 +1,4 @@
-//! Each rule of the binder, and what becomes of targets.
+//! Each rule of the binder, and its effect on targets.
 
 use wasmspawner_core::environment::{
     BIND_COMPLETE, BOUND_BY_CONTROLLER, ClaimPhase, ClaimRef, DT_PROVISIONER, FINALIZER, PROVISIONED_BY,
@@ -23,7 +23,7 @@ pub(crate) fn target_of(cluster: &Cluster, claim: &str) -> Option<String> {
     cluster.has.claims[claim].spec.target_name.as_ref().map(ToString::to_string)
 }
 
-/// A cluster whose only target ada had, and its name.
+/// A cluster whose only target belonged to ada, and the name of the target.
 fn released_by_ada() -> (Cluster, String) {
     let mut cluster = Cluster::default();
     cluster.add_class(class("kept", ReclaimPolicy::Retain, 0));
@@ -62,7 +62,7 @@ fn delete_and_retain_are_classes_without_an_object_until_there_is_one() {
         let target = target_of(&cluster, "lab").unwrap();
         assert_eq!(cluster.has.targets[&target].spec.reclaim_policy, Some(policy));
 
-        // The site's own class of that name counts for what is made later.
+        // The site's own class of that name applies to targets that are made later.
         cluster.add_class(class(name, ReclaimPolicy::Retain, 0));
         cluster.add_claim(owned("later", name, "grace"));
         cluster.settle();

@@ -1,5 +1,5 @@
-//! Random schedules: users, administrators and restarts in any order, and a service that sees everything late, does only
-//! some of what it wants, and is refused when it is too late.
+//! Random schedules: users, administrators and restarts in any order. The service sees everything late, carries out
+//! only some of its actions, and is refused when it is too late.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ fn happen(cluster: &mut Cluster, event: &Event) {
     }
 }
 
-/// What has to hold at every moment, whatever the service has seen.
+/// Checks the invariants that hold at every moment, whatever the service has seen.
 fn nothing_is_lost(cluster: &Cluster, released: &mut BTreeMap<String, String>) {
     for (name, uid) in &cluster.namespaces {
         let target = cluster.has.targets.values().find(|target| target.uid() == uid);
@@ -133,7 +133,7 @@ fn nothing_is_lost(cluster: &Cluster, released: &mut BTreeMap<String, String>) {
     }
 }
 
-/// What has to hold when there is nothing left to do.
+/// Checks the conditions that hold when there is nothing left to do.
 fn everything_is_settled(cluster: &Cluster) {
     let has = &cluster.has;
     for claim in has.claims.values() {
@@ -170,7 +170,7 @@ fn everything_is_settled(cluster: &Cluster) {
     }
 }
 
-/// Unless `PROPTEST_CASES` says another number.
+/// The number of schedules, unless `PROPTEST_CASES` sets another.
 const SCHEDULES: u32 = 2_000;
 
 proptest! {
@@ -187,10 +187,10 @@ proptest! {
             happen(&mut cluster, event);
             nothing_is_lost(&cluster, &mut released);
         }
-        // Whatever was retained belongs to its owner or to nobody, unless an administrator has freed it.
+        // Every retained target belongs to its owner or to nobody, unless an administrator has freed it.
         let freed = events.iter().any(|event| matches!(event, Event::TargetFreed(_)));
         cluster.settle();
-        // Everything that is being deleted is gone, or failed with the reason, two minutes later.
+        // Two minutes later, everything that is being deleted is gone, or has failed with the reason.
         cluster.later(121);
         cluster.settle();
         everything_is_settled(&cluster);
@@ -199,7 +199,7 @@ proptest! {
                 prop_assert_eq!(target.annotation(OWNER).unwrap_or_default(), owner);
             }
         }
-        // And with nothing in the way, everything goes.
+        // Once nothing is stuck, everything is deleted.
         cluster.free_namespaces();
         for name in cluster.has.claims.keys().cloned().collect::<Vec<_>>() {
             cluster.delete_claim(&name);

@@ -1,4 +1,4 @@
-//! What can happen in the simulation.
+//! The events and actions of the simulation.
 
 use proptest::prelude::*;
 use wasmspawner_core::stage::Stage;

@@ -29,9 +29,9 @@ pub(crate) struct Simulation {
     pub(crate) children: Presence,
     pub(crate) stage: Stage,
     restarts: u32,
-    /// Requests that change the cluster are answered and have their effect.
+    /// True while requests that change the cluster are answered and have their effect.
     cluster_works: bool,
-    /// The observed state of the cluster reaches the lab.
+    /// True while the observed state of the cluster reaches the lab.
     pub(crate) watch_works: bool,
     operations: u128,
     pub(crate) open_record: bool,
@@ -106,7 +106,7 @@ impl Simulation {
                     (self.pod, self.stage, self.restarts) = (Presence::Present, Stage::Scheduling, 0);
                 }
                 self.on_event(Event::Created(if *worked { Ok(()) } else { Err(failure("Forbidden")) }));
-                // The objects of a completed creation are known without any watch.
+                // A completed creation returns its objects, so no watch is needed to know them.
                 let observed = self.observed();
                 self.on_event(Event::Observed(Box::new(observed)));
             }
@@ -183,7 +183,7 @@ impl Simulation {
             match request {
                 // Labs have no workers.
                 Request::SizePool => self.show(),
-                // The service stops the children itself; only their pods need the cluster.
+                // The service stops the children itself. Only their pods need the cluster.
                 Request::StopChildren => {
                     self.children = self.children.min(Presence::Terminating);
                     self.show();
@@ -237,7 +237,7 @@ impl Simulation {
         self.on_event(Event::Observed(Box::new(observed)));
     }
 
-    /// Does what the driver does: carries out the effects of one event, and then the plan.
+    /// Carries out the effects of one event, and then the plan, as the driver does.
     pub(crate) fn on_event(&mut self, event: Event) {
         let effects = self.lab.step(event, RESTARTS, self.now);
         self.carry_out(effects);
@@ -319,8 +319,7 @@ impl Simulation {
         }
     }
 
-    /// Completes all requests under way without new ones. The watch may stay silent; direct answers must then be
-    /// enough.
+    /// Completes all requests under way without new ones. The watch may stay silent, so direct answers must be enough.
     pub(crate) fn run_until_idle(&mut self) {
         self.cluster_works = true;
         for _ in 0..40 {

@@ -1,4 +1,4 @@
-//! The objects of a Dask pool: what its scheduler and its workers have, and what only one of them has.
+//! The objects of a Dask pool: the common parts of its scheduler and its workers, and the parts of only one of them.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use wasmspawner_core::dask::{Pool, PoolLaunch, PoolPrograms, SCHEDULER_VARIABLE, WorkerRange};

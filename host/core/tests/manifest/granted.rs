@@ -1,5 +1,5 @@
-//! Whatever the policies of a chain answer, each gets into the pod what it was granted itself, and nothing that another
-//! policy of the chain was granted.
+//! Grants within a chain. Whatever the policies answer, the pod contains only parts that the asking policy itself was
+//! granted, and none that only another policy of the chain was granted.
 
 use k8s_openapi::api::core::v1::{Container, PodSpec, VolumeMount};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use wasmspawner_core::policy::{Customization, Grants, LabServer};
 use super::case::{Case, CaseAnswer};
 use super::written_storage::{self, WrittenStorage};
 
-/// Everything is chosen from few names, so that the answers of a chain meet.
+/// The values come from few names, so that the answers of a chain collide.
 const VOLUMES: [&str; 3] = ["v0", "v1", "v2"];
 const INITS: [&str; 2] = ["i0", "i1"];
 const HOST_PATHS: [&str; 3] = ["/data", "/data/deep", "/scratch"];
@@ -18,12 +18,12 @@ const SECRETS: [&str; 2] = ["s0", "s1"];
 const KEYS: [&str; 3] = ["app", "mesh.example/inject", "plain"];
 const PATCHED: [&str; 4] = ["spec", "metadata", "spec.volumes", "spec.initContainers"];
 
-/// Names of one server, with paths of which some contain others.
+/// Two names of one server, and paths of which some contain others.
 const NFS_SERVERS: [&str; 2] = ["nas", "NAS."];
 const NFS_PATHS: [&str; 4] = ["/", "/tools", "/tools/./bin/", "/home"];
 const CLAIMS: [&str; 2] = ["c0", "c1"];
 
-/// Stands for the policy that asks, until its number is known.
+/// A placeholder for the asking policy, until its number is known.
 const SELF: &str = "(self)";
 
 fn some_of(names: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
@@ -48,13 +48,13 @@ fn one_of(names: &'static [&'static str]) -> impl Strategy<Value = &'static str>
     prop::sample::select(names)
 }
 
-/// The source of a volume as a customization has it, and as a patch has it.
+/// The source of a volume in the form of a customization, and in the form of a patch.
 type Source = (Value, Value);
 
 fn source() -> impl Strategy<Value = Source> {
     prop_oneof![
         Just((json!({"empty_dir": {}}), json!({"emptyDir": {}}))),
-        // Needs no grant, and says whose it is.
+        // This source needs no grant, and names its policy.
         Just((
             json!({"nfs": {"server": SELF, "path": "/x"}}),
             json!({"nfs": {"server": SELF, "path": "/x"}})
@@ -78,7 +78,7 @@ fn shared_source() -> impl Strategy<Value = Source> {
         (one_of(&CLAIMS), prop::bool::weighted(0.2), prop::bool::weighted(0.1)).prop_map(
             |(name, read_only, creates)| {
                 let create = creates.then(|| json!({"storage_bytes": 1}));
-                // A patch may have no claim.
+                // A patch may not contain a claim.
                 let claim = json!({"claim_name": name, "read_only": read_only, "create": create});
                 (json!({"claim": claim}), json!({"emptyDir": {}}))
             }
@@ -88,14 +88,14 @@ fn shared_source() -> impl Strategy<Value = Source> {
     ]
 }
 
-/// The name of a volume, and whether it is mounted read only.
+/// The name of a volume, and true if it is mounted read only.
 type AskedMount = (&'static str, bool);
 
 fn mounts() -> impl Strategy<Value = Vec<AskedMount>> {
     prop::collection::vec((one_of(&VOLUMES), prop::bool::weighted(0.2)), 0..2)
 }
 
-/// What a policy asks for, before it is known which policy it is.
+/// The requests of a policy whose number is not known yet.
 #[derive(Clone, Debug)]
 struct Asked {
     volumes: Vec<(&'static str, Source)>,
@@ -149,7 +149,7 @@ prop_compose! {
     }
 }
 
-/// A policy that asks for volumes and containers only, so that few chains are refused for something else.
+/// A policy that asks only for volumes and containers, so few chains are refused for another reason.
 fn asks_for_storage() -> impl Strategy<Value = (Grants, Asked)> {
     let volumes = prop::sample::subsequence(&VOLUMES[..], 1..=2).prop_flat_map(|names| {
         let sources = prop::collection::vec(shared_source(), names.len());
@@ -179,8 +179,8 @@ fn asks_for_storage() -> impl Strategy<Value = (Grants, Asked)> {
 }
 
 impl Asked {
-    /// The answer of the policy with this number. Every path, image, variable and value names the policy, so that the
-    /// pod shows which policy it has each part from.
+    /// The answer of the policy with this number. Every path, image, variable and value names the policy, so the pod
+    /// shows the origin of each part.
     fn customization(&self, of: usize) -> Customization {
         let mounts = |place: &str, volumes: &[AskedMount]| -> Vec<Value> {
             let mount = |(volume, read_only): &AskedMount| {
@@ -249,16 +249,17 @@ fn of(text: &str) -> Option<usize> {
     text.strip_prefix(['p', 'P'])?.split(['/', '_']).next()?.parse().ok()
 }
 
-/// The grants of the chain and what it asks for, by the number of the policy.
+/// The grants and requests of the chain, by the number of the policy.
 struct Chain(Vec<(Grants, Asked)>);
 
 impl Chain {
-    /// True if the policy that `text` names may do what `granted` says.
+    /// Returns true if the policy that `text` names has grants that satisfy `granted`.
     fn lets(&self, text: &str, granted: impl Fn(&Grants) -> bool) -> bool {
         of(text).is_some_and(|policy| granted(&self.0[policy].0))
     }
 
-    /// The policies that decide what a volume of the pod is: the last one that asks for it, and those that patch it.
+    /// The policies that decide the content of a volume of the pod: the last one that asks for it, and those that patch
+    /// it.
     fn deciders(&self, volume: &str) -> Vec<String> {
         let asks = |asked: &Asked| asked.volumes.iter().any(|(name, _)| *name == volume);
         let patches = |asked: &Asked| {
@@ -315,8 +316,8 @@ impl Chain {
         Ok(())
     }
 
-    /// Everything in a container that may be root is from policies that may have such containers, and so is what decides
-    /// about the content of its volumes.
+    /// Checks that everything in a container that may be root comes from policies that may have such containers. The
+    /// same holds for everything that decides the content of its volumes.
     fn check_profile(&self, spec: &PodSpec, init: &Container) -> Result<(), TestCaseError> {
         let context = init.security_context.as_ref().unwrap();
         let privileged = context.privileged == Some(true);
@@ -344,8 +345,9 @@ impl Chain {
         Ok(())
     }
 
-    /// Every policy that writes to the storage, or that decides that a volume is this storage which some policy writes
-    /// to, has the grant. Otherwise a policy with the grant lets the lab write there anyway.
+    /// Checks the grants of all policies that write to the storage. The grant is also required of a policy that makes a
+    /// volume this storage if another policy writes to that volume. The exception is that a policy with the grant lets
+    /// the lab write there anyway.
     fn check_writers(
         &self,
         spec: &PodSpec,

@@ -1,4 +1,4 @@
-//! What is added to a workload for a lab.
+//! The parts that are added to a workload for a lab.
 
 use serde_json::Value;
 use wasmspawner_core::manifest::{InjectedLab, Injection, build_injected};

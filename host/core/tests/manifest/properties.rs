@@ -10,7 +10,7 @@ use wasmspawner_core::policy::{
 use super::case::{Case, CaseAnswer, TOKEN};
 use super::unprivileged::check_unprivileged;
 
-/// Names of which some are valid, some are the service's own, and some are invalid.
+/// A mixture of valid names, names of the service's own objects, and invalid names.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z][a-z0-9-]{0,8}[a-z0-9]",

@@ -1,4 +1,4 @@
-//! Refused spawns: where the error is, and who can correct it.
+//! Refused spawns: the place of the error, and the person who can correct it.
 
 use wasmspawner_core::policy::SpawnRejected;
 use wasmspawner_core::policy::compose::RejectionBlame;
@@ -21,7 +21,8 @@ fn first(rejected: &SpawnRejected) -> (&str, &str) {
     (rejected.details[0].field.as_str(), rejected.details[0].message.as_str())
 }
 
-/// A privileged container of `site` executes what is in its volumes, so nobody without its grant decides what that is.
+/// A privileged container of `site` executes the content of its volumes, so a policy without its grant must not decide
+/// that content.
 #[test]
 fn what_a_privileged_container_mounts_is_not_decided_without_its_grant() {
     const SITE: &str = "{policy: site, grants: {privileged-init: true}, customization: {
@@ -63,10 +64,10 @@ fn what_a_privileged_container_mounts_is_not_decided_without_its_grant() {
         composed(false, "privileged-init: true", asked).unwrap();
     }
     for (first, harmless) in [
-        // The site's own source wins.
+        // The site's own source takes precedence.
         (true, "{volumes: [{name: scripts, source: {nfs: {server: evil, path: /x}}}]}"),
         (false, "{mounts: [{volume: work, path: /mine, read_only: true}]}"),
-        // The lab, and so its user, writes to the home anyway.
+        // The lab, and therefore its user, writes to the home anyway.
         (false, "{mounts: [{volume: home, path: /mine}]}"),
         (
             false,
@@ -77,7 +78,7 @@ fn what_a_privileged_container_mounts_is_not_decided_without_its_grant() {
     }
 }
 
-/// The first policy, `site`, has grants, and the second, `guest`, has those of the case.
+/// The first policy, `site`, has grants. The second, `guest`, has those of the case.
 #[test]
 fn a_policy_uses_the_parts_of_another_only_within_its_own_grants() {
     const SITE: &str = r#"{policy: site, grants: {host-path: [/data], secrets: [db], privileged-init: true, pod-patch: [spec.volumes]},
@@ -236,7 +237,7 @@ fn variables_in_a_request_are_refused_beside_a_command() {
     let rejected = answer("{}", command, "options: {dir: '/home/$(JUPYTERHUB_API_TOKEN)'},");
     assert_eq!(rejected.blame, RejectionBlame::Request);
     assert!(rejected.message.contains("the option `dir` contains `$(`"), "{}", rejected.message);
-    // The policy may put the other half beside it.
+    // The policy may add the other half.
     for half in ["price in $", "(PW) x"] {
         let rejected = answer("{}", command, &format!("options: {{dir: '{half}'}},"));
         assert_eq!(rejected.blame, RejectionBlame::Request, "{half}");

@@ -30,7 +30,7 @@ answers:
     customization: {env: [{name: C, value: {literal: two}}]}
 ";
 
-/// A case for the user Ada with defaults, and the keys in `more`.
+/// A case for the user Ada with defaults and the keys in `more`.
 fn ada(more: &str) -> Case {
     Case::read(&format!("identity: {{username: ada, uid: 1000, gid: 1000}}\n{more}"))
 }
@@ -99,7 +99,7 @@ fn provenance_names_the_policy_of_each_quota() {
     }
 }
 
-/// Columns: what the identity provider gives, what a policy gives, and the quota with its source.
+/// Columns: the identity provider's answer, a policy's answer, and the quota with its source.
 #[test]
 fn the_stricter_of_the_identity_provider_s_quota_and_a_policy_s_holds() {
     let policy = Source::Policy("quota-0".to_owned());
@@ -205,7 +205,7 @@ answers:
     assert_eq!(init.env.as_ref().unwrap().last().unwrap().value.as_deref(), Some("$$(B) {username}"));
 }
 
-/// A container that makes a home as root has to know whose home it is.
+/// A container that creates a home as root needs to know the owner of the home.
 #[test]
 fn init_containers_know_the_lab_s_user() {
     let objects = Case::read(
@@ -320,7 +320,7 @@ fn equal_labs_have_equal_digests_and_different_labs_do_not() {
     assert_ne!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:1', env: {A: b}}"));
 }
 
-/// Without this, an object of a new kind would be created and never deleted, or not be permitted at all.
+/// Without this test, an object of a new kind could be created and never deleted, or not be permitted at all.
 #[test]
 fn every_kind_of_object_is_deleted_and_permitted() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -351,7 +351,7 @@ fn every_kind_of_object_is_deleted_and_permitted() {
                     && has(rule, "resources", kind.plural)
                     && ["create", "patch", "deletecollection"].iter().all(|verb| has(rule, "verbs", verb))
             });
-            // In the one namespace of all labs, such limits are its operator's.
+            // In the one namespace of all labs, the operator sets such limits.
             let needed = file == "cluster-wide.yaml" || !kind.limits_namespace();
             assert_eq!(permitted, needed, "{file}: create, patch and deletecollection of {}", kind.plural);
         }

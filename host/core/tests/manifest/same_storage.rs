@@ -1,5 +1,5 @@
-//! One storage under the names of several volumes. A policy without the grants of a privileged container writes to none
-//! of the storage that this container mounts.
+//! One storage under the names of several volumes. A policy without the grants of a privileged container must not write
+//! to any storage that this container mounts.
 
 use wasmspawner_core::policy::compose::RejectionBlame;
 use wasmspawner_core::policy::{SpawnRejected, ValidatedSpawn};
@@ -24,7 +24,7 @@ fn container_of_site(profile: &str, source: &str, more: &str) -> String {
     )
 }
 
-/// The policy `evil`, with a volume `mine` and what mounts it.
+/// The policy `evil`, with a volume `mine` and the mounts of that volume.
 fn evil(grants: &str, source: &str, mounted: &str) -> String {
     format!(
         "{{policy: evil, grants: {{{grants}}}, customization: {{
@@ -52,7 +52,7 @@ fn refused(chain: &[&str]) -> (String, String) {
     (first.field, first.message)
 }
 
-/// Each pair is the volume of the site's privileged container, and the volume with which another policy would write to it.
+/// Pairs of the volume of the site's privileged container, and the volume with which another policy would write to it.
 const ALIASES: [(&str, &str); 15] = [
     (CLAIM, CLAIM),
     (CLAIM, "claim: {claim_name: '{hubnamespace:.0}site-tools'}"),
@@ -142,7 +142,7 @@ fn a_container_that_may_be_root_is_protected_like_a_privileged_one() {
     compose(&[&container_of_site("restricted", CLAIM, ""), &evil("", CLAIM, IN_LAB)]).unwrap();
 }
 
-/// `evil` decides what the volume `work` is, to which the lab of the site writes.
+/// `evil` decides the content of the volume `work`, to which the site's lab writes.
 #[test]
 fn a_volume_that_others_write_to_is_not_made_the_storage_of_a_privileged_container() {
     let work = ", mounts: [{volume: work, path: /work}]";
@@ -178,7 +178,7 @@ fn a_volume_that_others_write_to_is_not_made_the_storage_of_a_privileged_contain
     assert!(message.contains("`..`"), "{message}");
 }
 
-/// Two policies without grants are no excuse for each other.
+/// A policy without grants does not permit another one to write.
 #[test]
 fn policies_without_the_grant_do_not_let_each_other_write() {
     let other =
@@ -197,7 +197,7 @@ fn storage_that_no_privileged_container_depends_on_is_shared_as_before() {
     let of_nfs = |path: &str| format!("nfs: {{server: nfs.example.org, path: {path}}}");
     let config_map = "config_map: {name: scripts}";
     for (site, evil) in [
-        // Nothing can write.
+        // No container can write.
         (site(CLAIM, ""), evil("", CLAIM, read_only)),
         (site(CLAIM, ""), evil("", "claim: {claim_name: site-tools, read_only: true}", IN_LAB)),
         (site(NFS, ""), evil("", NFS_READ_ONLY, IN_INIT)),
@@ -208,7 +208,7 @@ fn storage_that_no_privileged_container_depends_on_is_shared_as_before() {
         (site(NFS, ""), evil("", &of_nfs("/export/tools-2"), IN_LAB)),
         (site(NFS, ""), evil("", "nfs: {server: nfs2.example.org, path: /export/tools}", IN_LAB)),
         (site("empty_dir: {}", ""), evil("", "empty_dir: {}", IN_LAB)),
-        // The site lets the lab write to it anyway.
+        // The site lets the lab write to its volume anyway.
         (site(CLAIM, lab_writes), evil("", CLAIM, IN_LAB)),
         (site(NFS, lab_writes), evil("", &of_nfs("/export"), IN_LAB)),
         (site(NFS, lab_writes), evil("", &of_nfs("/export/tools/bin"), IN_INIT)),
@@ -219,7 +219,7 @@ fn storage_that_no_privileged_container_depends_on_is_shared_as_before() {
             compose(&chain.map(String::as_str)).unwrap_or_else(|error| panic!("{chain:#?}: {error:?}"));
         }
     }
-    // What the lab may write to is only a part of what the privileged container mounts.
+    // The lab may write to only a part of the storage that the privileged container mounts.
     let home = site(&of_nfs("/home"), ", mounts: [{volume: home, path: /home/ada}]").replace(
         "volumes: [",
         "volumes: [{name: home, source: {nfs: {server: nfs.example.org, path: /home/ada}}}, ",

@@ -1,9 +1,9 @@
-//! What no pod has without grants.
+//! Privileges that no pod has without grants.
 
 use serde_json::Value;
 use wasmspawner_core::manifest::LabObjects;
 
-/// Checks every container of the pod; the error says what it has and should not.
+/// Checks every container of the pod. The error names the forbidden privilege.
 pub(crate) fn check_unprivileged(objects: &LabObjects) -> Result<(), String> {
     let pod = serde_json::to_value(&objects.pod).map_err(|error| error.to_string())?;
     let all = |name: &str| {

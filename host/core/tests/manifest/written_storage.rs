@@ -1,8 +1,8 @@
-//! The storage behind the volumes of a finished pod, to find out who writes to the same.
+//! The storage behind the volumes of a finished pod, to find out which containers write to the same storage.
 
 use k8s_openapi::api::core::v1::{PodSpec, Volume};
 
-/// A place: the kind and the name of what holds the files, then the steps of a path within it.
+/// A place: the kind and the name of the object that holds the files, then the steps of a path within it.
 #[derive(Debug)]
 pub(crate) struct WrittenStorage {
     place: Vec<String>,
@@ -20,7 +20,7 @@ impl WrittenStorage {
     }
 }
 
-/// The storage of the volume with this name that containers could write to.
+/// The storage of the volume with this name to which containers could write.
 pub(crate) fn of(spec: &PodSpec, volume: &str) -> Vec<WrittenStorage> {
     let volume = spec.volumes.iter().flatten().find(|found| found.name == volume);
     volume.map(of_volume).unwrap_or_default()

@@ -1,7 +1,7 @@
 use serde::de::DeserializeOwned;
 use wasmspawner_sdk::Section;
 
-/// What an override does to a setting. KubeSpawner distinguishes an absent key from one that is `null`.
+/// The effect of an override on a setting. KubeSpawner distinguishes an absent key from one that is `null`.
 #[derive(Clone, Default)]
 pub(super) enum Change<T> {
     /// The key is absent.
@@ -29,7 +29,7 @@ impl<T: Clone> Change<T> {
         }
     }
 
-    /// Treats `nothing` as no limit. KubeSpawner writes `0` for that.
+    /// Treats `nothing` as no limit, for which KubeSpawner writes `0`.
     pub(super) fn unless(self, nothing: &T) -> Self
     where
         T: PartialEq,

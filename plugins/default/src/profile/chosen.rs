@@ -18,16 +18,16 @@ impl Chosen {
         self.apply_settings(lab);
     }
 
-    /// Applies the overrides to the way in which the lab's program is reached.
+    /// Applies the overrides to the port and the probe of the lab's program.
     pub(crate) fn apply_to_server(&self, settings: &mut lab_server::Settings) {
         for overrides in &self.0 {
             overrides.apply_to_server(settings);
         }
     }
 
-    /// Sets the program that the overrides choose together. `cmd` with `args` after it becomes the container's arguments,
-    /// so that the image's entry point still runs first, as with KubeSpawner (7.1, `make_pod`). If no override has a
-    /// `cmd`, the program stays that of the site, with the `args` of the overrides.
+    /// Sets the program that the overrides choose together. `cmd`, followed by `args`, becomes the container's
+    /// arguments, so the image's entry point still runs first, as with KubeSpawner (7.1, `make_pod`). If no override
+    /// has a `cmd`, the site's program stays, with the `args` of the overrides.
     fn apply_program(&self, lab: &mut Customization) {
         let mut command = &Change::Keep;
         for overrides in &self.0 {
@@ -38,7 +38,7 @@ impl Chosen {
         }
         match command {
             Change::Keep => {}
-            // The container runs the image's own program, and arguments alone would replace that.
+            // The container runs the image's own program, and arguments alone would replace that program.
             Change::Unset => (lab.command, lab.args) = (None, None),
             Change::Set(words) => {
                 let words = words.iter().cloned().chain(lab.args.take().unwrap_or_default());

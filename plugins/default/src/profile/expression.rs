@@ -2,8 +2,8 @@
 
 use regex_lite::Regex;
 
-/// Compiles the expression so that it must match the whole text. It is first compiled alone, so that none of its
-/// brackets can pair with a bracket that is added here.
+/// Compiles the expression so that it must match the whole text. The expression is first compiled alone: none of its
+/// brackets can then pair with a bracket that is added here.
 pub(super) fn whole(pattern: &str) -> Result<Regex, String> {
     let problem = |error: regex_lite::Error| {
         format!(
@@ -14,17 +14,17 @@ pub(super) fn whole(pattern: &str) -> Result<Regex, String> {
     Regex::new(&format!(r"\A(?:{pattern})\z")).map_err(problem)
 }
 
-/// Refuses what would compile here and match something else than in Python.
+/// Refuses an expression that would compile here but match differently than in Python.
 pub(super) fn check(pattern: &str) -> Result<(), String> {
     let Some((part, meaning)) = other_meaning(pattern) else { return whole(pattern).map(drop) };
     Err(format!("`{pattern}` has `{part}`, {meaning}; write it in another way"))
 }
 
-/// The first part with another meaning than in Python, and what Python makes of it.
+/// Returns the first part with another meaning than in Python, and its meaning there.
 fn other_meaning(pattern: &str) -> Option<(&str, &'static str)> {
     let mut at = 0;
     let mut in_class = false;
-    // Whether a repetition such as `*` or `{2}` ends here, and whether one with numbers has begun.
+    // `repeated`: a repetition such as `*` or `{2}` ends here. `counting`: a repetition with numbers has begun.
     let (mut repeated, mut counting) = (false, false);
     while let Some(char) = pattern[at..].chars().next() {
         let rest = &pattern[at..];

@@ -45,7 +45,7 @@ impl Profiles {
         named
     }
 
-    /// Converts checked options to KubeSpawner's names, and checks what the form's fields cannot express.
+    /// Converts checked options to KubeSpawner's names, and checks the rules that the form's fields cannot express.
     pub(crate) fn in_option_names(
         &self,
         user: &User,
@@ -64,7 +64,7 @@ impl Profiles {
         Ok(options)
     }
 
-    /// Gives errors the names that were submitted, or else those of the form.
+    /// Renames errors to the submitted names, or else to those of the form.
     pub(crate) fn as_submitted(
         &self,
         user: &User,
@@ -96,7 +96,7 @@ impl Profile {
     }
 }
 
-/// An empty text is no choice, as in KubeSpawner.
+/// Removes an empty text, which means no choice, as in KubeSpawner.
 fn remove_if_empty(submission: &mut Options, name: &str) {
     if submission.text(name) == Some("") {
         submission.remove(name);

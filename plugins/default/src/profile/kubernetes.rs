@@ -83,7 +83,8 @@ pub(super) fn toleration(entry: &mut Section<'_>) -> Toleration {
     placement::toleration_of(entry, effect.flatten(), "tolerationSeconds")
 }
 
-/// A text, a number, or Kubernetes' `{valueFrom: ...}`. KubeSpawner allows the latter to contain the variable's name.
+/// Reads a text, a number, or Kubernetes' `{valueFrom: ...}`. KubeSpawner allows the latter to contain the variable's
+/// name.
 pub(super) fn env_value(name: &str, value: &Value) -> Option<EnvValue> {
     match value {
         Value::String(text) => Some(EnvValue::Literal(text.clone())),

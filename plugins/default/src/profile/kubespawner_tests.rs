@@ -1,4 +1,4 @@
-//! What `tests/profiles` found by comparison with KubeSpawner 7.1.
+//! Findings of `tests/profiles`, the comparison with KubeSpawner 7.1.
 
 use serde_json::{Value, json};
 use wasmspawner_sdk::User;
@@ -30,7 +30,7 @@ fn env(lab: &Customization) -> Vec<(&str, &str)> {
     literals
 }
 
-/// A text that can be typed beside a listed choice, and one without any.
+/// A site with a typed text beside a listed choice, and a typed text without any.
 fn typing(pattern: &str) -> TestKit<DefaultPolicy> {
     let typed = json!({"enabled": true, "validation_regex": pattern,
         "kubespawner_override": {"environment": {"TYPED": "{value}"}}});

@@ -1,6 +1,6 @@
-//! How characters of a display name are written in ASCII.
+//! The ASCII forms of characters in a display name.
 
-/// Characters by what `text-unidecode` writes for them, in lower case.
+/// Characters by their transliteration in `text-unidecode`, in lower case.
 const LETTERS: [(&str, &str); 48] = [
     ("1", "¹"),
     ("1 2", "½"),
@@ -52,15 +52,15 @@ const LETTERS: [(&str, &str); 48] = [
     ("z", "ŹźŻżŽžẐẑẒẓẔẕ"),
 ];
 
-/// What is written for a character that is not ASCII: letters and digits, or a space for what separates words.
-/// `None` if that is not known here.
+/// Returns the ASCII form of a character that is not ASCII: letters and digits, or a space for a separator of words.
+/// `None` if the form is not known here.
 pub(super) fn transliterate(char: char) -> Option<&'static str> {
     let found = LETTERS.iter().find(|(_, chars)| chars.contains(char)).map(|(ascii, _)| *ascii);
     found.or_else(|| sign(char))
 }
 
-/// Signs, of which `text-unidecode` writes some as punctuation and drops others: accents after their letter, marks
-/// without width, apostrophes, most symbols, and pictures.
+/// Returns the ASCII form of a sign. `text-unidecode` writes some signs as punctuation and drops others: accents after
+/// their letter, marks without width, apostrophes, most symbols, and pictures.
 fn sign(char: char) -> Option<&'static str> {
     match char {
         '‚' => Some(","),

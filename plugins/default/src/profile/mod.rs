@@ -1,4 +1,4 @@
-//! KubeSpawner's `profile_list`, as sites of Zero to JupyterHub have it.
+//! KubeSpawner's `profile_list`, as used by sites of Zero to JupyterHub.
 //!
 //! The lab's options are KubeSpawner's `user_options`: `profile`, the names of the profile's options, and
 //! `NAME--unlisted-choice` for a typed value. The form's fields have the names of KubeSpawner's form. A submission may
@@ -43,7 +43,7 @@ struct Profile {
     display_name: String,
     description: Option<String>,
     default: bool,
-    /// Only members of these groups see the profile; if empty, every user does.
+    /// The groups whose members see the profile; if empty, every user does.
     groups: Vec<String>,
     overrides: Overrides,
     options: BTreeMap<String, ProfileOption>,

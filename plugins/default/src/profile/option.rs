@@ -81,8 +81,8 @@ impl ProfileOption {
         fields
     }
 
-    /// A submission with a typed value means that value, whatever it chooses besides. Forms do not submit a text that
-    /// is hidden because something else is chosen.
+    /// A typed value in a submission takes precedence over any listed choice. Forms do not submit a text that is hidden
+    /// because something else is chosen.
     pub(super) fn imply_unlisted(&self, key: &str, submission: &mut Options) {
         if self.unlisted.is_none() || submission.get(&typed_key(key)).is_none() {
             return;
@@ -110,7 +110,7 @@ impl ProfileOption {
         }
     }
 
-    /// The overrides of every choice, as far as they are known before a user types a value.
+    /// The overrides of every choice, as known before a user types a value.
     pub(super) fn without_typed_text(&self) -> Vec<Overrides> {
         let listed = self.choices.values().map(|choice| choice.overrides.clone());
         listed.chain(self.unlisted.iter().filter_map(Unlisted::without_typed_text)).collect()

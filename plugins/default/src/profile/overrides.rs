@@ -20,7 +20,7 @@ pub(super) struct Written<'a> {
     pub(super) text: &'a mut String,
 }
 
-/// How template fields in a text are expanded, and whether a part of the text may be typed by a user.
+/// The kind of template fields that are expanded in a text, and the permission to type a part of the text.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Reading {
     /// No fields are expanded. A user may type a part of it.
@@ -146,7 +146,7 @@ impl Overrides {
         }
     }
 
-    /// Applies the overrides to a lab, except those of which all that were chosen decide together.
+    /// Applies the overrides to a lab, except those that are decided by all chosen overrides together.
     pub(super) fn apply(&self, lab: &mut Customization) {
         if let Some(reference) = &self.image {
             lab.image = Some(Image::new(reference));
@@ -175,7 +175,7 @@ impl Overrides {
         }
     }
 
-    /// Applies the overrides to the way in which the lab's program is reached.
+    /// Applies the overrides to the port and the probe of the lab's program.
     pub(super) fn apply_to_server(&self, settings: &mut server::Settings) {
         self.port.apply(&mut settings.port);
         self.probe.apply(&mut settings.probe);
@@ -193,7 +193,7 @@ impl Overrides {
         }
     }
 
-    /// All texts that may differ from lab to lab.
+    /// All texts that may differ between labs.
     pub(super) fn texts(&mut self) -> Vec<Written<'_>> {
         let mut texts = Texts(Vec::new());
         texts.add("image", Reading::Plain, &mut self.image);
@@ -236,7 +236,7 @@ impl Overrides {
         Ok(filled)
     }
 
-    /// Changes each label of the node selector whose value is `typed` into one that is removed, as `null` does.
+    /// Marks each label of the node selector whose value is `typed` as removed, as `null` does.
     pub(super) fn remove_labels_of_nodes(&mut self, typed: impl Fn(&str) -> bool) {
         for value in self.node_selector.values_mut().filter(|value| value.as_deref().is_some_and(&typed)) {
             *value = None;
@@ -248,8 +248,9 @@ impl Overrides {
     }
 }
 
-/// KubeSpawner creates a lab's claim whatever volumes the lab has. In this policy the volume says how its claim is
-/// created. If a profile replaces the volumes and refers to the same claim, the claim is still created as before.
+/// Keeps the creation of claims. KubeSpawner creates a lab's claim whatever volumes the lab has, but in this policy the
+/// volume defines how its claim is created. If a profile replaces the volumes and refers to the same claim, the claim
+/// is still created as before.
 fn keep_claims_made(before: &[Volume], volumes: &mut [Volume]) {
     let claim = |volume: &Volume| match &volume.source {
         VolumeSource::Claim(claim) => Some(claim.clone()),
@@ -308,7 +309,7 @@ fn environment(entry: &mut Section<'_>) -> BTreeMap<String, Option<EnvValue>> {
     variables
 }
 
-/// Kubernetes requires guarantee and limit of an extended resource to be the same.
+/// Reads the extended resources. Kubernetes requires guarantee and limit of an extended resource to be the same.
 fn extended(entry: &mut Section<'_>) -> BTreeMap<String, Option<u64>> {
     let mut amounts = counts(entry, "extra_resource_limits");
     for (name, guarantee) in counts(entry, "extra_resource_guarantees") {

@@ -1,7 +1,7 @@
 use serde_json::Value;
 use wasmspawner_sdk::Section;
 
-/// Keys of KubeSpawner that are not supported in an override, and what to do instead.
+/// Keys of KubeSpawner that are not supported in an override, each with its replacement.
 const REFUSED: [(&[&str], &str); 9] = [
     (
         &["http_timeout", "env_keep", "ssl_alt_names", "consecutive_failure_limit"],

@@ -13,7 +13,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings; an empty text is none.
+    /// Reads the settings. An empty text counts as absent.
     pub(super) fn read(entry: &mut Section<'_>) -> Self {
         Self {
             default_url: Change::read(entry, "default_url").unless(&String::new()),
@@ -39,7 +39,7 @@ pub(super) fn fill(text: &mut String) -> Result<(), Error> {
     template::fill(text)
 }
 
-/// Replaces `username` by the field that is the name itself.
+/// Replaces `username` by the field for the name itself.
 fn of_names(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,14 +1,15 @@
-//! The slug that KubeSpawner derives from a display name. KubeSpawner 7.1 asks `python-slugify` with `text-unidecode`.
+//! The slug that KubeSpawner derives from a display name. KubeSpawner 7.1 uses `python-slugify` with `text-unidecode`.
 
 use super::letters;
 
-/// ASCII letters and digits in lower case, and `-` for all else. `None` if nothing would be left, or if the name has
-/// letters or references (`&eacute;`) whose transliteration is not known here.
+/// Returns ASCII letters and digits in lower case, and `-` for everything else. `None` if nothing would be left, or if
+/// the name has letters or references (`&eacute;`) whose transliteration is not known here.
 pub(super) fn slug(display_name: &str) -> Option<String> {
     let mut text = String::new();
     for char in display_name.chars() {
         match char {
-            // A typed apostrophe separates, and one that comes of another character is dropped.
+            // A typed apostrophe separates words. An apostrophe from the transliteration of another character is
+            // dropped.
             '\'' => text.push('-'),
             _ if char.is_ascii() => text.push(char),
             _ => text.push_str(letters::transliterate(char)?),
@@ -37,13 +38,14 @@ fn without_references(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// True for what stands between `&` and `;` of a reference.
+/// True for a text that may stand between `&` and `;` of a reference.
 fn is_name(text: &str) -> bool {
     let name = text.strip_prefix('#').unwrap_or(text);
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// What stays of a reference: all that these refer to separates words, except the apostrophe, which is dropped.
+/// Returns the replacement of a reference. All of these characters separate words, except the apostrophe, which is
+/// dropped.
 fn reference(name: &str) -> Option<&'static str> {
     match name {
         "amp" | "lt" | "gt" | "quot" | "nbsp" | "ndash" | "mdash" | "middot" | "bull" | "times" | "copy"
@@ -55,7 +57,8 @@ fn reference(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Lower case, with one `-` for all that is neither a letter nor a digit. A comma within a number is dropped.
+/// Converts the text to lower case, with one `-` for each run of characters that are neither letters nor digits. A
+/// comma within a number is dropped.
 fn separated(text: &str) -> String {
     let mut slug = String::new();
     let mut rest = text.chars().peekable();

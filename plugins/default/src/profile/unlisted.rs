@@ -9,7 +9,7 @@ use crate::template;
 
 /// The placeholder for the typed value.
 const PLACE: &str = "{value}";
-/// Largest length of a typed value in characters.
+/// The maximum length of a typed value in characters.
 const LONGEST: u32 = 512;
 
 /// A choice whose value the user types.
@@ -43,7 +43,7 @@ impl Unlisted {
         enabled.then_some(unlisted)
     }
 
-    /// Checks that the typed value is used, and only where it may be used.
+    /// Checks that the typed value is used, and that it is used only at allowed places.
     fn check_places(&mut self, entry: &mut Section<'_>) {
         let written = entry.optional::<Value>("kubespawner_override").as_ref().map_or(0, places);
         let texts = self.overrides.texts();
@@ -65,7 +65,7 @@ impl Unlisted {
             default: String::new(),
             placeholder: None,
             max_length: Some(LONGEST),
-            // A pattern that only Python reads is checked by `accept` alone.
+            // A pattern that only Python can read is checked by `accept` alone.
             pattern: self.pattern.clone().filter(|pattern| pattern::check(pattern).is_ok()),
         };
         let label = self.display_name.clone().unwrap_or_else(|| format!("{option}: other"));
@@ -187,7 +187,7 @@ fn check(entry: &Section<'_>, key: &str, reading: Reading, piece: &str) {
     }
 }
 
-/// Number of texts with a placeholder, among values and names.
+/// Counts the texts with a placeholder, among values and names.
 fn places(value: &Value) -> usize {
     match value {
         Value::String(text) => usize::from(is_typed(text)),
@@ -199,8 +199,8 @@ fn places(value: &Value) -> usize {
     }
 }
 
-/// True if the text has only characters of image references, as the service checks them. The policy checks it first,
-/// because it can still show an error to the user.
+/// Returns true if the text has only characters of image references, as the service checks them. The policy checks it
+/// first, because it can still show an error to the user.
 fn may_be_an_image(reference: &str) -> bool {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
     reference.starts_with(|first: char| first.is_ascii_alphanumeric()) && reference.bytes().all(good)

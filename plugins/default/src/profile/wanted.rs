@@ -1,4 +1,4 @@
-//! The images of profiles that nodes are to have before somebody asks for them.
+//! The images of profiles that nodes pull before anyone asks for them.
 
 use std::iter;
 
@@ -35,7 +35,7 @@ fn with(lab: &Customization, overrides: &Overrides) -> Customization {
     lab
 }
 
-/// `None` if the lab has the service's `lab.image`, which this policy does not know.
+/// The image of the lab. `None` if the lab has the service's `lab.image`, which this policy does not know.
 fn image_of(lab: Customization) -> Option<WantedImage> {
     Some(WantedImage { reference: lab.image?.reference, node_selector: lab.node_selector })
 }

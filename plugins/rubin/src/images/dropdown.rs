@@ -6,17 +6,19 @@ use crate::date::Date;
 use crate::duration;
 use crate::tag::{Kind, Tag, Version};
 
-/// Which images are in the list of all others (`dropdownMenu` of the configuration). Aliases and unknown tags are always.
+/// The limits on the list of all other images (`dropdownMenu` of the configuration). Aliases and unknown tags are
+/// always listed.
 #[derive(Default)]
 pub(crate) struct Dropdown {
     filters: BTreeMap<Kind, Filter>,
 }
 
-/// A limit applies only to tags that have what it limits: a date, a version of a release, an RSP build.
+/// The limits for one type. A limit applies only to tags with the limited property: a date, a version of a release, an
+/// RSP build.
 #[derive(Default)]
 struct Filter {
     number: Option<usize>,
-    /// In milliseconds.
+    /// The maximum age in milliseconds.
     age: Option<u64>,
     cutoff_date: Option<Date>,
     cutoff_version: Option<Version>,
@@ -40,7 +42,7 @@ impl Dropdown {
         read.unwrap_or_default()
     }
 
-    /// A check of the tags of the menu, which must be shown to it in the order of the menu.
+    /// Returns a check for the tags of the menu, which must be passed to it in the order of the menu.
     pub(crate) fn at(&self, now_millis: u64) -> Check<'_> {
         Check { dropdown: self, now_millis, shown: BTreeMap::new() }
     }
@@ -113,7 +115,7 @@ mod tests {
     /// 2025-03-01, noon.
     const NOW: u64 = (20_148 * 24 + 12) * 3_600_000;
 
-    /// The tags of which the list says nothing.
+    /// The tags that are in the list.
     fn listed<'a>(menu: &Value, tags: &[&'a str]) -> Vec<&'a str> {
         let text = json!({"dropdownMenu": menu}).to_string();
         let (dropdown, _) = config::check(&text, Dropdown::read).unwrap();

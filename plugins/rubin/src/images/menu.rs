@@ -26,7 +26,7 @@ impl hooks::Images for RubinPolicy {
     }
 }
 
-/// The menu: the recommended image, those that are pulled in advance, the rest by type, and hidden ones.
+/// Returns the menu: the recommended image, those that are pulled in advance, the rest by type, and hidden ones.
 pub(crate) fn menu(offer: &Offer, dropdown: &Dropdown, inventory: &Inventory, now_millis: u64) -> ImageMenu {
     let mut places = Places::new(offer, dropdown, inventory, now_millis);
     let entry = |image: &Image| {
@@ -50,7 +50,7 @@ pub(crate) fn menu(offer: &Offer, dropdown: &Dropdown, inventory: &Inventory, no
     ImageMenu { classes: classes(offer, inventory, &entries), entries }
 }
 
-/// Decides where an image is in the menu. It must be asked in the order of the menu.
+/// Decides the place of an image in the menu. Images must be passed in the order of the menu.
 struct Places<'a> {
     offer: &'a Offer,
     wanted: BTreeSet<&'a str>,
@@ -80,7 +80,7 @@ impl<'a> Places<'a> {
         if let Some(reason) = not_offered(self.offer, image) {
             return Place::Hidden(reason);
         }
-        // An image that is shown elsewhere counts as one of the list.
+        // An image that is shown elsewhere still counts as one of the list.
         let filtered = self.dropdown.refuses(tag);
         let is_wanted = self.wanted.contains(tag.as_str());
         let aliased = if is_wanted { &self.aliased_among_wanted } else { &self.aliased };
@@ -88,7 +88,7 @@ impl<'a> Places<'a> {
             return Place::Hidden("It is listed by another name.".into());
         }
         match filtered {
-            // The service puts it among the first ones when all nodes have it.
+            // The service moves it to the first entries when all nodes have it.
             _ if is_wanted => Place::Automatic,
             Some(reason) => Place::Hidden(reason),
             None => Place::Rest,
@@ -101,7 +101,7 @@ fn targets<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeSet<&'a str> {
     images.filter_map(|image| image.target.as_deref()).collect()
 }
 
-/// The reason why an image is in no menu of this site. Pinned images are, whatever their architecture.
+/// The reason why an image is in no menu of this site. Pinned images are in the menu, whatever their architecture.
 fn not_offered(offer: &Offer, image: &Image) -> Option<String> {
     let tag = &image.tag;
     if let Some(architecture) = tag.architecture.as_ref().filter(|_| !offer.is_pinned(tag)) {
@@ -114,7 +114,7 @@ fn not_offered(offer: &Offer, image: &Image) -> Option<String> {
     })
 }
 
-/// The names by which programs ask for an image. An entry whose tag is such a name needs no other.
+/// The names by which programs request an image. An entry whose tag is such a name needs no other.
 fn classes(offer: &Offer, inventory: &Inventory, entries: &[Entry]) -> Vec<Class> {
     let newest = |kind| offer.newest(inventory, kind).next().map(|image| image.tag.as_str());
     let recommended = inventory.iter().find(|image| offer.is_recommended(&image.tag));

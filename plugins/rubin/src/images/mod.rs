@@ -1,4 +1,4 @@
-//! The images of the site: where they are, which are offered, and which are pulled in advance.
+//! The images of the site: their source, the offered ones, and those that are pulled in advance.
 
 mod dropdown;
 mod menu;

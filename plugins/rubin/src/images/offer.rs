@@ -14,7 +14,7 @@ const OWNED: [(&str, &str); 2] = [
     ("dockerCredentialsPath", owned::REGISTRY_LOGINS),
 ];
 
-/// What the site offers of a repository, and what it wants on all nodes (`images` of the configuration).
+/// The images of a repository that the site offers, and those that all nodes pull (`images` of the configuration).
 #[derive(Default)]
 pub(crate) struct Offer {
     /// Registry and name, without a tag.
@@ -23,7 +23,7 @@ pub(crate) struct Offer {
     releases: usize,
     weeklies: usize,
     dailies: usize,
-    /// Only images with this number are offered, because others cannot talk to the telescope's software.
+    /// The cycle of offered images. Images of other cycles cannot talk to the telescope's software.
     pub(crate) cycle: Option<u64>,
     pinned: Vec<String>,
     aliases: Vec<String>,
@@ -67,8 +67,8 @@ impl Offer {
         self.pinned.iter().any(|pinned| pinned == tag.as_str())
     }
 
-    /// True if the image may be offered as far as its cycle is concerned. A resolved alias has the cycle of its target;
-    /// if that has none, what the alias itself says counts.
+    /// Returns true if the cycle of the image permits offering it. A resolved alias has the cycle of its target. If the
+    /// target has no cycle, the alias's own one counts.
     pub(crate) fn has_cycle(&self, tag: &Tag) -> bool {
         let Some(wanted) = self.cycle else { return true };
         let own = || if tag.kind == Kind::Alias { Tag::alias(tag.as_str()).cycle } else { None };
@@ -93,7 +93,7 @@ impl Offer {
             .collect()
     }
 
-    /// The images of a type, newest first, without those that are only for one architecture or of another cycle.
+    /// The images of a type, newest first, without those of another cycle and those for only one architecture.
     pub(crate) fn newest<'a>(&self, inventory: &'a Inventory, kind: Kind) -> impl Iterator<Item = &'a Image> {
         let offered = move |tag: &Tag| tag.kind == kind && tag.architecture.is_none() && self.has_cycle(tag);
         inventory.iter().filter(move |image| offered(&image.tag))

@@ -12,7 +12,7 @@ pub(super) fn repository(source: &mut Section<'_>) -> String {
             let repository: String = source.required("repository");
             format!("{}/{repository}", registry.as_deref().unwrap_or("docker.io"))
         }
-        // Google calls a group of images a repository, which others call the beginning of a repository's name.
+        // Google's repository is a group of images. Elsewhere it would be the beginning of a repository's name.
         "google" => {
             let [location, project, repository, image]: [String; 4] =
                 ["location", "projectId", "repository", "image"].map(|key| source.required(key));

@@ -23,14 +23,14 @@ const RESERVED: [&str; 14] = [
     "RESET_USER_ENV",
 ];
 
-/// Where images of the site have their own configuration of JupyterLab.
+/// The directory in which images of the site have their own configuration of JupyterLab.
 const CONFIG_DIR: &str = "/opt/lsst/software/jupyterlab";
 
-/// Where Nublado mounts files about the running lab.
+/// The directory in which Nublado mounts files about the running lab.
 const RUNTIME_DIR: &str = "/etc/nublado";
 
-/// Reads the variables that are the same in all labs. Those of `env` come last, and so replace others. Their values are
-/// not templates, as in Nublado.
+/// Reads the variables that are the same in all labs. Those of `env` come last, and therefore replace others. Their
+/// values are not templates, as in Nublado.
 pub(super) fn read(lab: &mut Section<'_>) -> Vec<EnvVar> {
     let activity = lab.parsed("activityInterval", duration::seconds).unwrap_or(3600);
     let [config_dir, runtime_dir] = [("jupyterlabConfigDir", CONFIG_DIR), ("runtimeMountsDir", RUNTIME_DIR)]
@@ -69,7 +69,7 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name) || name.starts_with("JUPYTERHUB_")
 }
 
-/// The words as a shell reads them again: JupyterLab is started by a script that gets them as one text.
+/// Quotes the words for a shell, because the script that starts JupyterLab receives them as one text.
 pub(crate) fn shell_words(words: &[String]) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "@%+=:,./-_".contains(char);
     let quoted = |word: &String| {

@@ -1,6 +1,6 @@
 use wasmspawner_sdk::{Error, Section};
 
-/// Where the homes of users are in their labs.
+/// The location of users' homes in their labs.
 pub(crate) struct Home {
     prefix: String,
     schema: Schema,
@@ -28,7 +28,7 @@ impl Home {
             "initialThenUsername" => Ok(Schema::InitialThenUsername),
             _ => Err("must be username or initialThenUsername"),
         };
-        // Nublado calls it `homedirSchema`.
+        // Nublado's name of the key is `homedirSchema`.
         let schema = lab.parsed("homedirSchema", schema).or(lab.parsed("homeDirectorySchema", schema));
         let prefix: Option<String> = lab.optional("homedirPrefix");
         let suffix: String = lab.or_default("homedirSuffix");
@@ -53,7 +53,7 @@ impl Home {
         home
     }
 
-    /// The folder in which homes are.
+    /// The directory of the homes.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }

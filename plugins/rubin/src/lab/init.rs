@@ -4,7 +4,7 @@ use wasmspawner_sdk::{Section, User};
 use super::distinct::Distinct;
 use super::storage::Storage;
 
-/// A container that ends before the lab starts, such as the one that makes homes.
+/// A container that ends before the lab starts, such as one that creates homes.
 pub(crate) struct Init(InitContainer);
 
 impl Init {
@@ -32,7 +32,8 @@ impl Init {
         })
     }
 
-    /// The container for one lab. It has the variables of the lab, and is told whose home it makes.
+    /// The container for one lab. It has the variables of the lab, and the path, uid and gid of the home that it
+    /// creates.
     pub(crate) fn of(&self, user: &User, home: &str, env: &[EnvVar], resources: &Resources) -> InitContainer {
         let number = |name: &str, number: Option<u32>| Some(EnvVar::literal(name, number?.to_string()));
         let own = [

@@ -3,7 +3,7 @@ use wasmspawner_sdk::pod::TimeLimits;
 
 use crate::duration;
 
-/// Reads how long starting and stopping a lab may take. Without them the service's limits apply.
+/// Reads the time limits for starting and stopping a lab. Without them the service's limits apply.
 pub(super) fn read(lab: &mut Section<'_>) -> Option<TimeLimits> {
     let mut seconds = |key| {
         let seconds = |text: &str| {

@@ -53,7 +53,7 @@ const IGNORED: [(&str, &str); 2] = [
     ("reconcileInterval", "set `limits.reconcile_every` in the service's configuration"),
 ];
 
-/// What every lab of the site has, and the sizes from which users choose.
+/// The settings of every lab of the site, and the sizes that users choose from.
 #[derive(Default)]
 pub(crate) struct Lab {
     pub(crate) sizes: Sizes,

@@ -10,7 +10,7 @@ pub(crate) struct Placement {
     pub(crate) node_selector: Vec<Pair>,
     pub(crate) tolerations: Vec<Toleration>,
     pub(crate) annotations: Vec<Pair>,
-    /// A patch of the pod with the affinity of Kubernetes, for which policies have no other words.
+    /// A patch of the pod with Kubernetes' affinity, which the interface of policies cannot express.
     pub(crate) patch: Option<String>,
 }
 

@@ -9,8 +9,8 @@ pub(super) const VOLUME: &str = "secrets";
 /// The key of the user's own token in the lab's Secret.
 const TOKEN: &str = "token";
 
-/// The secrets of the site that labs get as variables or as single files. The service copies them into the lab's Secret,
-/// where each has the key that it had.
+/// The secrets of the site that labs receive as variables or as single files. The service copies them into the lab's
+/// Secret, under their own keys.
 pub(crate) struct Secrets {
     /// The name of the lab's Secret; a template.
     object: String,

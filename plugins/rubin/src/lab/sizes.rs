@@ -7,7 +7,7 @@ use super::distinct::Distinct;
 /// The option with the name of the chosen size.
 pub(crate) const SIZE: &str = "size";
 
-/// The sizes from which users choose.
+/// The sizes that users choose from.
 #[derive(Default)]
 pub(crate) struct Sizes {
     sizes: Vec<Size>,
@@ -17,7 +17,7 @@ pub(crate) struct Sizes {
 /// The resources of a lab.
 pub(crate) struct Size {
     name: String,
-    /// Such as `Small (1 CPU, 4 GiB)`.
+    /// The text for users, such as `Small (1 CPU, 4 GiB)`.
     pub(crate) label: String,
     pub(crate) resources: Resources,
 }
@@ -48,7 +48,7 @@ impl Sizes {
         Ok(field.default_choice(&self.default(user)?.name))
     }
 
-    /// The size according to the options, or else the default.
+    /// The chosen size, or else the default.
     pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<&Size, Error> {
         let Some(name) = options.text(SIZE) else { return self.default(user) };
         let size = self.offered(user).find(|size| size.name == name);
@@ -70,8 +70,8 @@ impl Sizes {
 }
 
 impl Size {
-    /// Reads `{size, cpu, memory}`, which are limits, or `{size, resources: {limits, requests}}`. Without requests these
-    /// are a quarter of the limits, because labs are idle most of the time.
+    /// Reads `{size, cpu, memory}`, which are limits, or `{size, resources: {limits, requests}}`. Absent requests
+    /// default to a quarter of the limits, because labs are idle most of the time.
     fn read(size: &mut Section<'_>) -> Self {
         let name: String = size.required("size");
         let resources = match size.section("resources", both) {
@@ -133,7 +133,7 @@ fn with_quarter(cpu_millis: u64, bytes: u64) -> Resources {
     }
 }
 
-/// Reads an amount of memory. Nublado also allows the unit's `B`, as in `4GiB`, which Kubernetes does not.
+/// Reads an amount of memory. Nublado also allows the `B` of the unit, as in `4GiB`, which Kubernetes does not.
 pub(super) fn memory(text: &str) -> Result<u64, quantity::QuantityError> {
     match text.strip_suffix('B') {
         Some(without) if without.ends_with(|char: char| char.is_ascii_alphabetic()) => {
@@ -148,7 +148,7 @@ fn capitalized(name: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Such as `1 CPU, 4 GiB`.
+/// Describes the limits, as in `1 CPU, 4 GiB`.
 fn describe(resources: &Resources) -> String {
     let cpu = resources.cpu_limit_millis.unwrap_or_default();
     let bytes = resources.memory_limit_bytes.unwrap_or_default();

@@ -12,13 +12,14 @@ use super::{secrets, sizes};
 /// The name of the volume for temporary files.
 const TMP: &str = "tmp";
 
-/// A lab may fill a quarter of its memory with temporary files. On disk the same number of bytes is the limit.
+/// The divisor of a lab's memory for temporary files: a lab may fill a quarter of its memory with them. On disk the
+/// limit is the same number of bytes.
 const TMP_SHARE: u64 = 4;
 
-/// Paths that every lab has of its own.
+/// Paths that every lab has for itself.
 const RESERVED_PATHS: [&str; 3] = ["/etc/group", "/etc/passwd", "/tmp"];
 
-/// The volumes of the site, and where labs have them.
+/// The volumes of the site, and their mounts in labs.
 #[derive(Default)]
 pub(crate) struct Storage {
     pub(crate) volumes: Vec<Volume>,
@@ -33,7 +34,7 @@ impl Storage {
         let volumes = lab.list("volumes", |entry| {
             let volume = volume(entry);
             names.add(entry, "name", &volume.name);
-            // Older versions of Nublado have the mount of a volume beside its source.
+            // Older versions of Nublado write the mount of a volume beside its source.
             if entry.has("containerPath") {
                 let mount = mount_of(entry, volume.name.clone());
                 paths.add(entry, "containerPath", &mount.path);
@@ -59,7 +60,7 @@ impl Storage {
         if !self.has(&name) {
             lab.problem("homeVolumeName", format!("there is no volume `{name}`"));
         } else if self.mounts.iter().any(|mount| mount.volume == name) {
-            // The operator's own mount says where the homes are.
+            // The operator's own mount determines the place of the homes.
         } else if let Some(other) = self.mounts.iter().find(|mount| mount.path == prefix) {
             let message = format!("`{}` is mounted at {prefix} already; mount `{name}`, too", other.volume);
             lab.problem("homeVolumeName", message);
@@ -89,7 +90,7 @@ impl Storage {
     }
 }
 
-/// Reads where temporary files are: `emptyDirSource`, which Nublado called `tmpSource` before.
+/// Reads the medium of temporary files: `emptyDirSource`, which Nublado formerly called `tmpSource`.
 fn tmp_in_memory(lab: &mut Section<'_>) -> bool {
     lab.parsed("emptyDirSource", in_memory).or(lab.parsed("tmpSource", in_memory)).unwrap_or(true)
 }

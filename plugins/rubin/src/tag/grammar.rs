@@ -6,7 +6,7 @@ use super::suffixes::{Suffixes, digits, split_architecture};
 use super::version::Version;
 use crate::date::Date;
 
-/// Reads any text. What has no known form is [`Kind::Unknown`].
+/// Reads any text. A text of no known form is [`Kind::Unknown`].
 pub(super) fn parse(text: &str) -> Tag {
     // `exp_` may be repeated. A loop needs no stack, however long the text is.
     let mut of = text;
@@ -30,14 +30,14 @@ pub(super) fn parse(text: &str) -> Tag {
     tag
 }
 
-/// Reads a tag of which the site says that it is an alias.
+/// Reads a tag that the site lists as an alias.
 pub(super) fn parse_alias(text: &str) -> Tag {
     let mut tag = unknown(text, Kind::Alias);
     text.clone_into(&mut tag.text);
     tag
 }
 
-/// `r<major>_<minor>_<patch>_rc<n>` and suffixes.
+/// Parses `r<major>_<minor>_<patch>_rc<n>` and suffixes.
 fn release_candidate(text: &str) -> Option<Tag> {
     let ([major, minor, patch], rest) = release_numbers(text)?;
     let (candidate, rest) = rest.strip_prefix("_rc").and_then(digits)?;
@@ -46,7 +46,7 @@ fn release_candidate(text: &str) -> Option<Tag> {
     with_suffixes(Kind::ReleaseCandidate, &shown, version, None, rest)
 }
 
-/// `r<major>_<minor>_<patch>` and suffixes.
+/// Parses `r<major>_<minor>_<patch>` and suffixes.
 fn release(text: &str) -> Option<Tag> {
     let ([major, minor, patch], rest) = release_numbers(text)?;
     let shown = format!("r{major}.{minor}.{patch}");
@@ -60,7 +60,7 @@ fn release_numbers(text: &str) -> Option<([&str; 3], &str)> {
     Some(([major, minor, patch], rest))
 }
 
-/// `r`, two digits of the major version and one of the minor, as in `r170`. Such tags have no suffixes.
+/// Parses `r`, two digits of the major version and one of the minor, as in `r170`. Such tags have no suffixes.
 fn old_release(text: &str) -> Option<Tag> {
     let (numbers, rest) = text.strip_prefix('r').and_then(digits)?;
     let (major, minor) = numbers.split_at_checked(2).filter(|(_, minor)| minor.len() == 1)?;
@@ -69,7 +69,7 @@ fn old_release(text: &str) -> Option<Tag> {
         .filter(|_| rest.is_empty())
 }
 
-/// `w_<year>_<week>` and suffixes.
+/// Parses `w_<year>_<week>` and suffixes.
 fn weekly(text: &str) -> Option<Tag> {
     let (year, rest) = text.strip_prefix("w_").and_then(digits)?;
     let (week, rest) = rest.strip_prefix('_').and_then(digits)?;
@@ -78,7 +78,7 @@ fn weekly(text: &str) -> Option<Tag> {
     with_suffixes(Kind::Weekly, &shown, version(year, week, "0", None)?, Some(date), rest)
 }
 
-/// `d_<year>_<month>_<day>` and suffixes.
+/// Parses `d_<year>_<month>_<day>` and suffixes.
 fn daily(text: &str) -> Option<Tag> {
     let (year, rest) = text.strip_prefix("d_").and_then(digits)?;
     let (month, rest) = rest.strip_prefix('_').and_then(digits)?;
@@ -88,7 +88,7 @@ fn daily(text: &str) -> Option<Tag> {
     with_suffixes(Kind::Daily, &shown, version(year, month, day, None)?, Some(date), rest)
 }
 
-/// `<name>_c<cycle>` or `<name>`, each with `-<architecture>` or without.
+/// Parses `<name>_c<cycle>` or `<name>`, each with or without `-<architecture>`.
 fn unknown(text: &str, kind: Kind) -> Tag {
     let (before, architecture) = split_architecture(text);
     let (base, cycle) = match before.rsplit_once("_c") {
@@ -123,7 +123,7 @@ fn version(major: &str, minor: &str, patch: &str, candidate: Option<&str>) -> Op
     })
 }
 
-/// A tag with a version, and with the suffixes that `rest` must consist of.
+/// Builds a tag with a version. `rest` must consist of suffixes only.
 fn with_suffixes(kind: Kind, shown: &str, version: Version, date: Option<Date>, rest: &str) -> Option<Tag> {
     let mut name = format!("{} {shown}", kind.as_str());
     let Suffixes { cycle, cycle_build, rsp_build, extra, architecture } = Suffixes::parse(rest)?;
@@ -147,12 +147,12 @@ fn with_suffixes(kind: Kind, shown: &str, version: Version, date: Option<Date>, 
     })
 }
 
-/// An architecture or another addition, as it follows a name.
+/// Formats an architecture or another addition to a name.
 pub(super) fn in_brackets(text: &str) -> String {
     format!(" [{text}]")
 }
 
-/// The text with spaces for underscores, and with a capital at the beginning of each word: `Latest Weekly`.
+/// Replaces underscores by spaces and capitalizes each word: `Latest Weekly`.
 pub(super) fn title_case(text: &str) -> String {
     let mut within_word = false;
     let mut letter = |char: char| {

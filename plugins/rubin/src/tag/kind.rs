@@ -12,7 +12,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The name with which the names of tags begin.
+    /// The first word of the names of tags of this type.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Alias => "Alias",

@@ -1,4 +1,4 @@
-//! The tags of lab images: what they say about an image, how it is called, and which is newer.
+//! The tags of lab images: the properties of an image that a tag states, its name for users, and the order of tags.
 //!
 //! The scheme is that of the Rubin Science Platform (SQR-059), as Nublado 15.1 reads it.
 
@@ -15,14 +15,14 @@ pub(crate) use version::Version;
 
 use crate::date::Date;
 
-/// A tag, and what it says about its image.
+/// A tag, and the properties of the image that it states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
     text: String,
     pub(crate) kind: Kind,
     /// The name that is shown to people.
     pub(crate) name: String,
-    /// Absent in tags of no known form.
+    /// The version; `None` in tags of no known form.
     pub(crate) version: Option<Version>,
     /// The name within a tag without a version, before its cycle and architecture.
     base: Option<String>,
@@ -37,12 +37,12 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    /// Reads a tag. Every text is a tag; what has no known form is [`Kind::Unknown`].
+    /// Reads a tag. Every text is a tag; a text of no known form is [`Kind::Unknown`].
     pub(crate) fn parse(text: &str) -> Self {
         grammar::parse(text)
     }
 
-    /// Reads a tag of which the site says that it is an alias.
+    /// Reads a tag that the site lists as an alias.
     pub(crate) fn alias(text: &str) -> Self {
         grammar::parse_alias(text)
     }
@@ -74,12 +74,12 @@ impl Tag {
         (self.base.as_deref(), self.cycle_build, self.extra.as_deref())
     }
 
-    /// True if the tag says nothing about its image, so that another tag of the same image explains it.
+    /// True if the tag says nothing about its image, so another tag of the same image explains it.
     pub(crate) fn may_be_alias(&self) -> bool {
         matches!(self.kind, Kind::Alias | Kind::Unknown)
     }
 
-    /// True for versions of releases and candidates. Those of weeklies and dailies are dates.
+    /// True for versions of releases and candidates. The versions of weeklies and dailies are dates.
     pub(crate) fn has_release_version(&self) -> bool {
         self.version.is_some() && self.date.is_none()
     }
@@ -89,8 +89,8 @@ impl Tag {
         order::newest_first(self, other)
     }
 
-    /// Makes this tag an alias of `target`: it takes over the target's cycle, date and architecture, and names it, as in
-    /// `Latest Weekly (Weekly 2021_22, RSP Build 19)`. An architecture of both is named once.
+    /// Makes this tag an alias of `target`. The alias takes over the target's cycle, date and architecture, and names
+    /// the target, as in `Latest Weekly (Weekly 2021_22, RSP Build 19)`. An architecture of both is named once.
     pub(crate) fn become_alias_of(&mut self, target: &Self) {
         self.kind = Kind::Alias;
         self.cycle = target.cycle;

@@ -1,5 +1,5 @@
-/// What may follow the version in a tag: `_c<cycle>.<build>`, `_rsp<n>`, `_<anything>`, `-<architecture>`, each of them
-/// optional, in this order. Numbers are as they are written, with leading zeros.
+/// The suffixes after the version in a tag: `_c<cycle>.<build>`, `_rsp<n>`, `_<anything>`, `-<architecture>`, each
+/// optional, in this order. Numbers are kept as written, with leading zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Suffixes<'a> {
     pub(super) cycle: Option<&'a str>,
@@ -48,7 +48,7 @@ impl<'a> Suffixes<'a> {
     }
 }
 
-/// `_c<cycle>.<build>`, and the rest.
+/// Splits `_c<cycle>.<build>` off the beginning. Returns the cycle, the build and the rest.
 fn cycle(text: &str) -> Option<(&str, &str, &str)> {
     let (cycle, rest) = text.strip_prefix("_c").and_then(digits)?;
     let (build, rest) = rest.strip_prefix('.').and_then(digits)?;

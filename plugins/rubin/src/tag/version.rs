@@ -1,7 +1,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A version: of a release `21.0.1`, of a candidate `22.0.0-rc1`, of a weekly `2021.22.0`, of a daily `2021.5.27`.
+/// The version of a release (`21.0.1`), a candidate (`22.0.0-rc1`), a weekly (`2021.22.0`) or a daily (`2021.5.27`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) major: u64,

@@ -1,4 +1,4 @@
-//! The configuration: the example, the schema, and what is reported about a configuration of Nublado.
+//! The configuration: the example, the schema, and the reports about a configuration of Nublado.
 
 use serde_json::{Value, json};
 use wasmspawner_sdk::Policy;
@@ -7,7 +7,7 @@ use wasmspawner_sdk::testing::TestKit;
 use super::{example, site};
 use crate::RubinPolicy;
 
-/// The errors in a configuration: where, and what.
+/// The errors in a configuration, each with its place and its message.
 fn problems(config: &Value) -> Vec<(String, String)> {
     let found = TestKit::<RubinPolicy>::new(config).err().unwrap_or_default();
     found.into_iter().map(|problem| (problem.field, problem.message)).collect()
@@ -36,13 +36,14 @@ fn the_example_is_valid() {
     assert_eq!(site(&example()).warnings, Vec::<String>::new());
 }
 
-/// Every value of the example has an effect: one of a wrong type is an error there, or in the map that it belongs to.
+/// Every value of the example has an effect: one of a wrong type is an error at its place, or in the map that contains
+/// it.
 #[test]
 fn every_key_of_the_example_is_read() {
     let mut all = Vec::new();
     pointers(&example(), "", &mut all);
     assert!(all.len() > 100, "{}", all.len());
-    // The affinity is Kubernetes', and handed on as it is.
+    // The affinity is Kubernetes' own, and is passed on unchanged.
     for pointer in all.iter().filter(|pointer| !pointer.starts_with("/lab/affinity/")) {
         let mut config = example();
         *config.pointer_mut(pointer).unwrap() = json!([[{"a": []}]]);
@@ -189,7 +190,7 @@ fn names_and_paths_must_differ() {
     assert_eq!(fields(&config), ["/lab/homeVolumeName"]);
 }
 
-/// The schema has the keys that have an effect. The error about an unknown key lists all that are known.
+/// The schema has the keys that have an effect. The error about an unknown key lists all known ones.
 #[test]
 fn the_schema_has_the_keys_that_are_read() {
     let schema: Value = serde_json::from_str(RubinPolicy::config_schema()).unwrap();
@@ -208,7 +209,7 @@ fn the_schema_has_the_keys_that_are_read() {
         ("/lab/tolerations/0", "/$defs/toleration/properties", 0),
     ] {
         let mut config = example();
-        // Without a path of its own a volume has no keys of a mount.
+        // Without a path of its own, a volume has no keys of a mount.
         config["lab"]["volumes"][0]["containerPath"] = json!("/homes");
         config.pointer_mut(at).unwrap()["?"] = json!(1);
         let problem = problems(&config).into_iter().find(|(field, _)| *field == format!("{at}/?"));
@@ -223,7 +224,7 @@ fn the_schema_has_the_keys_that_are_read() {
             assert!(is_listed || owned > 0, "{at}/{key} is not in the schema");
         }
         for key in &listed {
-            // A source has the keys of its type only.
+            // A source has only the keys of its type.
             assert!(known.contains(&key.as_str()) || at == "/images/source", "{at}/{key} is not read");
         }
         let unlisted = known.iter().filter(|key| !listed.iter().any(|other| other == *key)).count();

@@ -1,4 +1,4 @@
-//! The hook `images`: the menu, and what is pulled in advance.
+//! The hook `images`: the menu, and the images that are pulled in advance.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,8 @@ fn the_menu_begins_with_the_recommended_image() {
 #[test]
 fn what_is_pulled_in_advance_comes_next_and_then_the_rest_by_type() {
     let menu = menu(&json!({}));
-    // The weekly 2025_07 is there as the recommended image. The alias of the other weekly is not among the first ones.
+    // The weekly 2025_07 is there as the recommended image. The alias of the other weekly is not among the first
+    // entries.
     let first = at(&menu, |entry| entry.place == Place::Automatic);
     assert_eq!(first, ["r29_0_0", "w_2025_08", "d_2025_02_21", "d_2025_02_20"]);
     let rest = [

@@ -1,7 +1,7 @@
-//! The tags, orders and collections that Nublado 15.1 was asked about.
+//! The tags, orders and collections with the answers of Nublado 15.1.
 //!
-//! There is one deliberate difference: Nublado compares `rc10` and `rc2` as texts. Here the number counts, and `rc10` is
-//! the newer one ([`with_newer_rc10`]).
+//! There is one deliberate difference: Nublado compares `rc10` and `rc2` as texts. Here the number counts, and `rc10`
+//! is the newer one ([`with_newer_rc10`]).
 
 use serde_json::{Value, json};
 use wasmspawner_sdk::config;
@@ -20,7 +20,7 @@ fn texts(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// The expected order with the two candidates exchanged of which Nublado takes the older for the newer.
+/// Exchanges two candidates in the expected order, because Nublado takes the older one for the newer one.
 fn with_newer_rc10(mut tags: Vec<&str>) -> Vec<&str> {
     let at = |tag: &str| tags.iter().position(|other| *other == tag).unwrap();
     let (second, tenth) = (at("r23_0_0_rc2"), at("r23_0_0_rc10"));
@@ -91,7 +91,8 @@ fn the_menu_has_nublados_order() {
 fn a_collection_resolves_aliases_as_nublado_does() {
     let vectors = vectors();
     let collection = &vectors["collections"][0];
-    // The order of the registry decides between equal tags. JSON objects have none, so it is that of the other vectors.
+    // The registry's order decides between equal tags. JSON objects have no order, so that of the other vectors is
+    // used.
     let registry = texts(&vectors["order"]["input"]);
     let digests = collection["tags"].as_object().unwrap();
     assert_eq!(registry.len(), digests.len());
@@ -112,7 +113,7 @@ fn a_collection_resolves_aliases_as_nublado_does() {
     }
 }
 
-/// What the site offers with these settings, besides the source.
+/// The site's offer with these settings, which do not include the source.
 fn offer(images: &Value) -> Offer {
     let mut images = images.clone();
     images["source"] = json!({"type": "docker", "repository": "lsstsqre/sciplat-lab"});

@@ -9,12 +9,12 @@ use crate::form::{ChoiceInput, Condition, Field, FieldKind, TextInput};
 use crate::options::Options;
 use crate::pattern;
 
-/// The most characters of a submitted text that a message repeats.
+/// The maximum number of characters of a submitted text that a message repeats.
 const SHOWN: usize = 64;
-/// The most choices that a message lists.
+/// The maximum number of choices that a message lists.
 const LISTED: usize = 10;
 
-/// The submission checked against the fields that this user sees: what `Form::parse` does unless the policy writes its
+/// Checks the submission against the fields that this user sees. `Form::parse` does this unless the policy writes its
 /// own, which may begin with `check_form(self.fields(context), submission)`.
 ///
 /// # Errors
@@ -71,7 +71,8 @@ fn visible(condition: Option<&Condition>, options: &Options) -> bool {
     options.get(field).is_some_and(|value| values.contains(&value.to_string()))
 }
 
-/// The value of a field: what was submitted or else its default, held to all that the field says. `None` if it has none.
+/// Returns the submitted value or else the default, checked against all rules of the field. `None` if the field has
+/// neither.
 fn value(field: &Field, submitted: Option<&Value>) -> Result<Option<Value>, String> {
     if let Err(FieldError { field: part, message }) = field.check() {
         crate::host::error(&format!("the form's field {} cannot be checked: {part}: {message}", field.name));
@@ -85,12 +86,12 @@ fn value(field: &Field, submitted: Option<&Value>) -> Result<Option<Value>, Stri
     }
 }
 
-/// What is wrong with a value, and what to do.
+/// The message about a wrong value: the problem and its remedy.
 fn refused(field: &Field, value: &Value, remedy: impl std::fmt::Display) -> String {
     format!("{} cannot be {}: {remedy}", field.label, shown(value))
 }
 
-/// A value in a message: a long text is cut, and one with line breaks stays in its line.
+/// Formats a value for a message. A long text is cut, and a text with line breaks stays on one line.
 fn shown(value: &Value) -> String {
     let Value::Text(text) = value else { return value.to_string() };
     let begin =
@@ -101,7 +102,7 @@ fn shown(value: &Value) -> String {
 
 fn choice(field: &Field, input: &ChoiceInput, submitted: Option<&Value>) -> Result<Option<Value>, String> {
     let values: Vec<&str> = input.choices.iter().map(|choice| choice.value.as_str()).collect();
-    // The first choice of a required list asks for one if its value is empty, as in HTML.
+    // A required list whose first choice has an empty value asks for another choice, as in HTML.
     let asks = field.required && matches!(field.kind, FieldKind::Select(_)) && values.first() == Some(&"");
     let offered = if asks { &values[1..] } else { &values[..] };
     let chosen = submitted.map(Value::to_string).or_else(|| input.default.clone());
@@ -142,7 +143,7 @@ fn text(field: &Field, input: &TextInput, submitted: Option<&Value>) -> Result<V
     let text = match submitted {
         None => input.default.clone(),
         Some(Value::Text(text)) => text.clone(),
-        // The service makes booleans of the texts `true` and `false`.
+        // The service converts the texts `true` and `false` to booleans.
         Some(Value::Boolean(on)) => on.to_string(),
         Some(other) => return Err(refused(field, other, "it must be text")),
     };
@@ -159,7 +160,7 @@ fn text(field: &Field, input: &TextInput, submitted: Option<&Value>) -> Result<V
         return Err(refused(field, &value, format_args!("it must not be longer than {limit} characters")));
     }
     match &input.pattern {
-        // A pattern says nothing about a field that is left empty, as in HTML.
+        // A pattern does not apply to a field that is left empty, as in HTML.
         Some(pattern) if !text.is_empty() && !pattern::is_match(pattern, &text)? => {
             let help = field.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
             Err(refused(field, &value, format_args!("it must match the pattern {pattern}{help}")))
@@ -168,7 +169,7 @@ fn text(field: &Field, input: &TextInput, submitted: Option<&Value>) -> Result<V
     }
 }
 
-/// True for characters that stay in their line and do not hide what is beside them.
+/// True for characters that stay on their line and do not hide their neighbours.
 fn is_plain(char: char) -> bool {
     !char.is_control() && !matches!(char, '\u{2028}' | '\u{2029}')
 }

@@ -4,10 +4,10 @@ use super::refused;
 use crate::bindings::types::Value;
 use crate::form::{Field, NumberInput};
 
-/// The largest whole number up to which all are exact in JavaScript, too.
+/// The largest whole number up to which JavaScript represents every whole number exactly.
 const MAX_WHOLE: f64 = 9_007_199_254_740_991.0;
 
-/// The number that was submitted or else the default, if it is in the range of the field and on one of its steps.
+/// Returns the submitted number, or else the default, if it is in the field's range and on one of its steps.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -44,7 +44,7 @@ pub(super) fn read(field: &Field, input: &NumberInput, submitted: Option<&Value>
     Ok(if whole { Value::Integer(number as i64) } else { Value::Number(number) })
 }
 
-/// The numbers that a step allows.
+/// Describes the numbers that a step allows.
 fn allowed(step: f64, base: f64) -> String {
     if step.total_cmp(&1.0).is_eq() && base.fract() == 0.0 {
         "it must be a whole number".into()
@@ -55,7 +55,7 @@ fn allowed(step: f64, base: f64) -> String {
     }
 }
 
-/// A number in the syntax of HTML ("valid floating-point number"), which is what browsers submit.
+/// Parses a number in the syntax of HTML ("valid floating-point number"), which browsers submit.
 fn parse_number(text: &str) -> Option<f64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -72,12 +72,12 @@ fn parse_number(text: &str) -> Option<f64> {
     (is_mantissa && is_exponent).then(|| text.parse().ok()).flatten()
 }
 
-/// True if the number is a whole number of steps away from the base, with the tolerance of browsers for a step that has no exact
-/// binary form (a 2^24th of it), and of the numbers themselves.
+/// Returns true if the number is a whole number of steps away from the base. The tolerance is that of browsers for a
+/// step without an exact binary form (a 2^24th of it), and that of the numbers themselves.
 fn is_on_step(number: f64, step: f64, base: f64) -> bool {
     let distance = (number - base).abs();
     let steps = distance / step + 0.5;
-    // So large a number of steps, which may be infinite, is whole already.
+    // A number of steps this large, possibly infinite, is whole already.
     let rest = if steps > 2_f64.powi(53) { 0.0 } else { (distance - steps.floor() * step).abs() };
     let tolerance = step / 2_f64.powi(24) + (number.abs() + base.abs()) / 2_f64.powi(51);
     rest <= tolerance

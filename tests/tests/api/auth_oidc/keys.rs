@@ -12,7 +12,7 @@ use wasmspawner_tests::signing_key::SigningKey;
 use super::{auth, changed, get, service};
 use crate::BINARY;
 
-/// The service waits this long between two look-ups of keys.
+/// The service's pause between two look-ups of keys.
 const PAUSE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -79,7 +79,7 @@ async fn without_the_provider_known_keys_are_used_and_others_get_503() {
     assert_eq!(get(&service, &by_known, "/labs/ada").await.status, 404);
 }
 
-/// Whoever can change the provider's answers, or listens at another address, must not choose the keys.
+/// An attacker who can change the provider's answers, or listens at another address, must not choose the keys.
 #[tokio::test]
 async fn keys_from_elsewhere_and_answers_that_are_no_key_set_are_not_used() {
     let (key, foreign) = (SigningKey::ed25519("e").unwrap(), SigningKey::ed25519("e").unwrap());

@@ -78,7 +78,7 @@ async fn tokens_signed_with_each_kind_of_key_are_accepted() {
     assert_eq!(issuer.asked(), 2, "the provider is asked about its keys, and about no token");
 }
 
-/// Somebody has a token for another service, an old one, or makes one.
+/// A token for another service, an old one, or a forged one.
 #[tokio::test]
 async fn a_token_that_is_not_valid_for_this_service_is_refused() {
     let (rsa, ed) = (SigningKey::rsa("r").unwrap(), SigningKey::ed25519("e").unwrap());
@@ -155,7 +155,7 @@ async fn a_token_that_is_not_valid_for_this_service_is_refused() {
     assert_eq!(get(&service, &genuine, "/labs/ada").await.status, 404);
 }
 
-/// What is said about a token is said to somebody who has one that the provider signed.
+/// The service explains a refusal only to a client with a token that the provider signed.
 #[tokio::test]
 async fn a_refusal_says_what_is_wrong_with_a_genuine_token() {
     let (key, stranger) = (SigningKey::ed25519("e").unwrap(), SigningKey::ed25519("e").unwrap());
@@ -207,7 +207,7 @@ async fn a_lab_has_the_numbers_and_groups_of_its_user_s_token_and_the_token() {
         ("ada", json!({ "uid": 4242, "gid": "100" }), 4242, 100, physics.clone(), true),
         ("bob", json!({}), 2000, 2000, physics, true),
         ("grace", json!({ "groups": null }), 7, 7, navy, true),
-        // An administrator's own lab: what runs there must not administer everybody's.
+        // An administrator's own lab: code that runs there must not administer other labs.
         ("eve", json!({ "groups": ["staff"] }), 2000, 2000, json!([{ "name": "staff" }]), false),
     ] {
         let token = key.token(&changed(&issuer.claims(user), &changes)).unwrap();
@@ -227,7 +227,7 @@ async fn a_lab_has_the_numbers_and_groups_of_its_user_s_token_and_the_token() {
     }
 }
 
-/// A policy may refuse by group: a user whose groups the token does not say must not pass as one without groups.
+/// A policy may refuse by group, so a user whose token has no groups must not count as one without groups.
 #[tokio::test]
 async fn a_user_whose_groups_the_token_does_not_say_is_refused() {
     let key = SigningKey::ed25519("e").unwrap();
@@ -243,7 +243,7 @@ async fn a_user_whose_groups_the_token_does_not_say_is_refused() {
     assert_eq!(bob.spawn("bob").await.unwrap().status, 303);
 }
 
-/// A refused token may be valid elsewhere, so it goes no further.
+/// A refused token may be valid elsewhere, so the service does not pass it on.
 #[tokio::test]
 async fn the_hub_never_sees_a_token_of_the_provider() {
     let (key, unknown) = (SigningKey::ed25519("e").unwrap(), SigningKey::ed25519("unknown").unwrap());
@@ -270,7 +270,7 @@ async fn the_hub_never_sees_a_token_of_the_provider() {
         key.token(&for_another).unwrap(),
         unknown.token(&claims).unwrap(),
         format!("{}.", message(&json!({ "alg": "none" }), &claims)),
-        // Whoever sees one of these has a good token by changing a letter.
+        // An attacker who sees one of these would get a good token by changing a letter.
         format!("{}.", key.token(&claims).unwrap()),
         format!("{}=", key.token(&claims).unwrap()),
         key.token(&changed(&claims, &json!({ "iss": format!("{}/", issuer.url()) }))).unwrap(),

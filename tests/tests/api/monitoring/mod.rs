@@ -16,7 +16,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(path(file)).unwrap()
 }
 
-/// A command of Debian's package `prometheus`. Where it is missing, the test says that it is skipped.
+/// A command of Debian's package `prometheus`. If it is missing, the test prints that it is skipped.
 fn installed(program: &str) -> Option<Command> {
     if Command::new(program).arg("--version").output().is_err() {
         println!("skipped: there is no {program}; it is in the package `prometheus` of Debian");

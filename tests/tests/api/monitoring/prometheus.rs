@@ -21,7 +21,7 @@ const EMPTY: [(&str, &str); 2] = [
     ("Time of a pull in advance, nine of ten", "nodes pull nothing in advance"),
 ];
 
-/// Ends when it is dropped.
+/// A running Prometheus, which ends when this value is dropped.
 struct Prometheus {
     process: Child,
     client: Client,
@@ -36,7 +36,7 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one that scrapes the service every half second. `None` where there is none.
+    /// Starts a Prometheus that scrapes the service every half second. Returns `None` if it is not installed.
     fn start(service: &Service) -> Option<Self> {
         let mut command = installed("prometheus")?;
         let data = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ impl Prometheus {
         Some(Self { process, client: Client::new(address), _data: data })
     }
 
-    /// The result of a query: its series. `None` while Prometheus does not answer.
+    /// The series in the result of a query. `None` while Prometheus does not answer.
     async fn query(&self, expression: &str) -> Option<Vec<Value>> {
         let url = reqwest::Url::parse_with_params("http://prometheus/api/v1/query", [("query", expression)]);
         let target = format!("/api/v1/query?{}", url.unwrap().query().unwrap());
@@ -90,7 +90,7 @@ async fn a_prometheus_fills_every_panel_of_the_dashboard() {
     let admin = service.admin().unwrap();
     let mut round = 0;
     let everything = async {
-        // A rate needs numbers that grow between scrapes, so labs start and fail until every panel shows something.
+        // A rate needs numbers that grow between scrapes, so labs start and fail until every panel shows data.
         while !waiting.is_empty() {
             round += 1;
             admin.spawn_to_end(&format!("ada{round}")).await.unwrap();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::read;
 
-/// A query, and where it is.
+/// A query, and its place.
 pub(super) struct Query {
     /// The title of the panel, or the name of the alert.
     pub(super) of: String,
@@ -37,7 +37,7 @@ pub(super) fn of_alerts() -> Vec<Query> {
     rules.iter().map(|rule| Query { of: text(rule, "alert"), expression: text(rule, "expr") }).collect()
 }
 
-/// The metrics of the reference with their labels. A test of the service holds the reference against its registry.
+/// The metrics of the reference with their labels. A test of the service compares the reference with its registry.
 fn reference() -> BTreeMap<String, BTreeSet<String>> {
     let mut metrics = BTreeMap::new();
     for row in read("README.md").lines().filter(|line| line.starts_with("| `")) {
@@ -46,7 +46,7 @@ fn reference() -> BTreeMap<String, BTreeSet<String>> {
         if cells.len() < 6 || !is_ours(name) {
             continue;
         }
-        // Of a cell such as "`verb`: 7; `code`: `2xx`, `none`" the labels are what begins an item.
+        // In a cell such as "`verb`: 7; `code`: `2xx`, `none`", each label begins an item.
         let labels = cells[3].split(';').filter_map(|item| item.split('`').nth(1)).map(str::to_owned);
         let mut labels: BTreeSet<String> = labels.collect();
         labels.extend(["job".to_owned(), "instance".to_owned()]);
@@ -84,7 +84,7 @@ fn labels(text: &str) -> impl Iterator<Item = String> {
     names.into_iter()
 }
 
-/// What a query names that does not exist.
+/// The metrics and labels in a query that do not exist.
 fn unknown(expression: &str, reference: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     let mut found = Vec::new();
     let mut allowed = BTreeSet::new();

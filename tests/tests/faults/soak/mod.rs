@@ -1,9 +1,9 @@
 //! Random schedules: users start and stop labs, other clients interfere, the API server fails, and the service is
-//! killed. When all faults are over, the service must answer for every lab as the pure core does for the same record and
-//! pod. Then all labs are stopped; no object may be left and no operation may be under way.
+//! killed. When all faults are over, the service must answer for every lab as the pure core does for the same record
+//! and pod. Then all labs are stopped; no object may be left and no operation may be under way.
 //!
-//! `SOAK_SEED` repeats a schedule, `SOAK_RUNS` sets their number. Without either, as many run as fit into a minute, at
-//! most 50.
+//! `SOAK_SEED` repeats a schedule, `SOAK_RUNS` sets the number of schedules. Without either, as many run as fit into a
+//! minute, at most 50.
 
 mod pure_core;
 mod run;
@@ -22,7 +22,7 @@ use schedule::Schedule;
 const RUNS: u64 = 50;
 /// Time after which no further schedule begins, by default.
 const TIME: Duration = Duration::from_mins(1);
-/// Number of schedules that run in parallel, each with its own cluster and service. Every other one has retained
+/// The number of schedules that run in parallel, each with its own cluster and service. Every second one has retained
 /// namespaces.
 const LANES: usize = 8;
 

@@ -21,7 +21,7 @@ struct Record {
     status: Option<SpawnStatus>,
 }
 
-/// A lab, and whether its record is being deleted.
+/// A lab, and the deletion state of its record.
 pub(crate) struct CoreLab {
     pub(crate) lab: Lab,
     pub(crate) record_deleted: bool,
@@ -44,7 +44,7 @@ pub(crate) async fn lab(setup: &Setup, user: &str) -> CoreLab {
     CoreLab { lab, record_deleted }
 }
 
-/// The lab's pod. Its other objects decide neither the lab's status nor which requests are accepted.
+/// The lab's pod. Its other objects affect neither the lab's status nor the decision to accept a request.
 async fn observe(setup: &Setup, user: &str, uid: Option<String>, status: Option<&SpawnStatus>) -> Observed {
     let pod = setup.pods_of(user).get_opt(&format!("nb-{user}")).await.unwrap();
     let pod = pod.as_ref().map(ObservedPod::from).filter(|pod| pod.spawn == uid);

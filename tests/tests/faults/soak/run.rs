@@ -1,4 +1,4 @@
-//! Runs a schedule, and checks what is left at the end.
+//! Runs a schedule, and checks the state at the end.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use super::pure_core;
 use super::schedule::{Schedule, Step, USERS};
 use crate::setup::{Setup, eventually, lab, stop};
 
-/// How long a user waits for an answer. The service may still carry out the request afterwards.
+/// The time that a user waits for an answer. The service may still carry out the request afterwards.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How long [`Step::Await`] waits at most.
+/// The maximum time that [`Step::Await`] waits.
 const MOMENT: Duration = Duration::from_millis(400);
 
 /// A user who starts and stops a lab.
 struct Person {
     name: String,
     client: Client,
-    /// A stop was accepted, and no spawn was requested since.
+    /// True if a stop was accepted, and no spawn was requested since.
     stopped: bool,
-    /// The person did not wait for an answer, so the service may still carry out that request at any time.
+    /// True if the person did not wait for an answer. The service may then still carry out that request at any time.
     unanswered: bool,
 }
 
-/// Runs a schedule, and checks what is left.
+/// Runs a schedule, and checks the state at the end.
 pub(crate) async fn run(setup: &mut Setup, schedule: &Schedule) {
     let mut people: Vec<Person> = (0..USERS)
         .map(|number| {
@@ -62,8 +62,8 @@ pub(crate) async fn run(setup: &mut Setup, schedule: &Schedule) {
     assert!(!setup.service.log().contains("panicked"), "SOAK_SEED={seed}: {}", setup.service.log());
 }
 
-/// Checks that the service answers for a lab at rest as the pure core does: the lab's status, and whether a spawn or a
-/// stop is accepted.
+/// Checks that the service answers for a lab at rest as the pure core does: the lab's status, and the acceptance of a
+/// spawn or a stop.
 async fn agrees_with_the_core(setup: &Setup, person: &Person, schedule: &Schedule) {
     let (name, seed) = (&person.name, schedule.seed);
     let what = format!("SOAK_SEED={seed}: service and core agree on the lab of {name}");
@@ -79,8 +79,8 @@ async fn agrees_with_the_core(setup: &Setup, person: &Person, schedule: &Schedul
         } else {
             (person.client.stop(name).await.unwrap(), before.answer_to_stop())
         };
-        // A refusal may have a passing reason: the service has not noticed yet that its cluster is reachable again, or
-        // a record is just being deleted. To accept what the core refuses is always wrong.
+        // A refusal may have a temporary reason: the service has not noticed yet that its cluster is reachable again,
+        // or a record is being deleted at that moment. Accepting a request that the core refuses is always wrong.
         let accepted = answer.status < 400;
         assert!(
             answer.status == expected || !accepted || before.record_deleted,
@@ -151,7 +151,7 @@ fn is_at_rest(lab: &Value) -> bool {
     matches!(lab["status"].as_str(), None | Some("running" | "failed"))
 }
 
-/// Checks that the user has no operation under way, and that each stop that began has ended.
+/// Checks that the user has no operation under way, and that every stop has ended.
 async fn nothing_is_open(person: &Person, seed: u64) {
     let path = format!("{PREFIX}/labs/{}/history", person.name);
     let answer = person.client.get(&path).await.unwrap();

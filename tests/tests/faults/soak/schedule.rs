@@ -19,18 +19,18 @@ pub(crate) struct Schedule {
 pub(crate) enum Step {
     Spawn(usize),
     Stop(usize),
-    /// The service is killed and started again.
+    /// Kills the service and starts it again.
     Crash,
     DeleteRecord(usize),
     DeletePod(usize),
     DeleteNamespace(usize),
     /// A fault for requests that match the pattern, this number of times.
     Fault(&'static str, Fault, usize),
-    /// The API server is not reachable.
+    /// Makes the API server unreachable.
     Outage,
-    /// The API server works again.
+    /// Makes the API server work again.
     Heal,
-    /// Wait until the user's lab has no operation under way, or for a moment.
+    /// Waits until the user's lab has no operation under way, or for a moment.
     Await(usize),
 }
 
@@ -58,7 +58,7 @@ impl Schedule {
         Self { seed, steps }
     }
 
-    /// Whether a spawn or a stop is requested when the service is compared with the pure core.
+    /// Returns true if a spawn is requested when the service is compared with the pure core, and false if a stop is.
     pub(crate) fn asks_for_spawn(&self) -> bool {
         self.seed.is_multiple_of(2)
     }
@@ -69,7 +69,7 @@ impl Schedule {
     }
 }
 
-/// A simple generator of random numbers: splitmix64.
+/// A generator of random numbers: splitmix64.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! What adversaries try on a real API server, one module for each.
+//! Attacks on a real API server, one module for each adversary.
 
 pub(crate) mod stolen_token;
 mod unreadable;

@@ -1,4 +1,4 @@
-//! Somebody whose objects the libraries of Kubernetes' clients cannot read, though the API server stores them.
+//! Objects that the API server stores, but that the libraries of Kubernetes' clients cannot read.
 
 use serde_json::{Value, json};
 use wasmspawner_tests::kubernetes::SKIPPED;
@@ -6,7 +6,7 @@ use wasmspawner_tests::kubernetes::SKIPPED;
 use crate::labs::{labels_of_nobody, service};
 use crate::site::{CLUSTER_WIDE, Site};
 
-/// A time that is later than all times of the libraries.
+/// A time that is later than any time that the libraries can represent.
 const NEVER: &str = "9999-12-31T23:59:59Z";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -20,7 +20,8 @@ async fn an_object_that_cannot_be_read_keeps_nobody_from_a_lab() {
         site.cluster.client.request::<Value>(request).await.unwrap()
     };
     let namespace = format!("/api/v1/namespaces/{theirs}");
-    // The API server notes who changes what, and lets everybody write the time of it. No other test has such labels.
+    // The API server records the author of each change, and lets everybody write its time. No other test has such
+    // labels.
     let patch = json!([
         { "op": "add", "path": "/metadata/annotations", "value": { "secret": "of-somebody" } },
         { "op": "add", "path": "/metadata/labels", "value": labels_of_nobody(&site) },
@@ -41,7 +42,7 @@ async fn an_object_that_cannot_be_read_keeps_nobody_from_a_lab() {
     service.logged("cannot be read and is left out").await.unwrap();
     let log = service.log();
     assert!(!log.contains("of-somebody"), "what cannot be read is not in the log");
-    // So that this test can read its namespaces, too.
+    // This lets the test read its namespaces, too.
     let cleared = json!({ "metadata": { "managedFields": [{}] } });
     send("PATCH", &namespace, "application/merge-patch+json", cleared).await;
     site.leave().await;

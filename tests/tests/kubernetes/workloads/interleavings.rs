@@ -1,7 +1,7 @@
-//! Labs come and go in random order with everything that others do with the workload, while the service is killed and
-//! started again. A twin of each workload gets the same changes and no lab: at the end the two must be the same.
+//! Labs come and go in random order with every change that others make to the workload, while the service is killed and
+//! started again. A twin of each workload gets the same changes and no lab. At the end the two must be the same.
 //!
-//! `WORKLOAD_SCHEDULES` says how many schedules there are; `make workloads` runs 500.
+//! `WORKLOAD_SCHEDULES` sets the number of schedules; `make workloads` runs 500.
 
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::ReplicaSet;
@@ -14,7 +14,7 @@ use super::shop::{Shop, deployment, server};
 use crate::labs::{assert_permitted, gone};
 use crate::site::{CLUSTER_WIDE, Site, until_within_a_minute};
 
-/// How many workloads are changed at the same time.
+/// The number of workloads that are changed at the same time.
 const AT_ONCE: usize = 8;
 
 /// A sequence of numbers that a seed determines (`SplitMix64`).
@@ -34,7 +34,7 @@ impl Random {
     }
 }
 
-/// What a workload was like.
+/// The earlier states of a workload.
 #[derive(Clone, Default)]
 struct History {
     templates: Vec<PodTemplateSpec>,
@@ -42,18 +42,18 @@ struct History {
     brought_back: Vec<String>,
 }
 
-/// What may happen next to a workload.
+/// A possible next change of a workload.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     PutIn,
     TakeOut,
-    /// Another image, with `kubectl set image`.
+    /// Sets another image, with `kubectl set image`.
     Image,
-    /// The owner's own version, with server-side apply.
+    /// Applies the owner's own version, with server-side apply.
     Apply,
-    /// Read, change, and write all of it.
+    /// Reads the workload, changes it, and writes all of it.
     Write,
-    /// The template of an earlier time, with or without a lab: a rollback.
+    /// Rolls back to an earlier template, with or without a lab.
     RollBack,
     Scale,
 }
@@ -115,7 +115,7 @@ async fn begin(shop: &Shop<'_>, name: &str) {
     }
 }
 
-/// A few random things happen to a workload, without waiting for the end of any.
+/// Makes a few random changes to a workload, without waiting for the end of any.
 async fn act(shop: &Shop<'_>, name: &str, history: &mut History, seed: u64) {
     let mut random = Random(seed);
     let user = shop.service.user(name).unwrap();
@@ -222,8 +222,8 @@ fn as_twin(mut template: PodTemplateSpec, name: &str) -> PodTemplateSpec {
     template
 }
 
-/// Stops what there is, and compares the workload with its twin. What a rollback has brought back of a lab that was gone is
-/// the rollback's, and is left out.
+/// Stops the labs, and compares the workload with its twin. Parts of a lab that was gone and that a rollback has
+/// brought back belong to the rollback, and are left out.
 async fn end(shop: &Shop<'_>, name: &str, history: &History) {
     let user = shop.service.user(name).unwrap();
     let lab = server(name, "deployment", &shop.namespace, name);
@@ -259,7 +259,7 @@ async fn end(shop: &Shop<'_>, name: &str, history: &History) {
     assert!(in_time, "{name}: {left:#?}");
 }
 
-/// The labs of which a template has any part.
+/// The labs of which a template contains any part.
 fn marks(template: &Value) -> Vec<String> {
     let text = template.to_string();
     let (labels, names) = (text.split("lab.wasmspawner.io/").skip(1), text.split("\"lab-").skip(1));

@@ -1,4 +1,5 @@
-//! Labs in workloads, on a real API server with the real controllers of workloads, and with exactly the permissions for that.
+//! Labs in workloads, on a real API server with the real controllers of workloads, and with exactly the permissions for
+//! this.
 
 mod interleavings;
 mod owners;
@@ -59,7 +60,7 @@ async fn two_users_have_labs_in_a_web_service_which_is_afterwards_as_before() {
     ports.sort_unstable();
     ports.dedup();
     assert_eq!(ports.len(), 3, "{ports:?}");
-    // Of the other lab, whose pods were replaced, this is told.
+    // The other lab, whose pods were replaced, reports this.
     until(async || ada.lab(&lab).await.unwrap().json().unwrap()["reason"] == "Moved").await;
     assert_eq!(ada.lab(&lab).await.unwrap().json().unwrap()["status"], "running");
 
@@ -144,7 +145,7 @@ async fn a_lab_that_nobody_may_have_changes_nothing() {
     site.leave().await;
 }
 
-/// Its owner may have deleted it, and with it the permissions there.
+/// The owner may have deleted the namespace, and with it the permissions there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_cannot_be_listed_keeps_the_service_from_no_other_lab() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };

@@ -1,4 +1,4 @@
-//! What the owner of a workload does with it while a lab is in it: each has its stated end.
+//! Actions of the owner of a workload while a lab is in it, each with its documented result.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
@@ -13,7 +13,7 @@ use super::shop::{Shop, deployment, server};
 use crate::labs::{assert_permitted, gone};
 use crate::site::{CLUSTER_WIDE, Site, until};
 
-/// A lab of a user of its own in a workload of this name.
+/// A lab in the workload of this name, with a user of its own.
 struct LabIn<'a> {
     shop: &'a Shop<'a>,
     name: &'a str,
@@ -42,7 +42,7 @@ impl<'a> LabIn<'a> {
         self.client.lab(&self.path).await.unwrap().json().unwrap()
     }
 
-    /// Waits until the lab has ended by itself, and can be started again. Returns what its user was told.
+    /// Waits until the lab has ended on its own, and can be started again. Returns the message to its user.
     async fn ended(&self) -> String {
         let events = self.client.next_operation(&self.path, &self.events).await.unwrap();
         gone(&self.shop.site.spawns(), &self.shop.record_of(self.name, "deployment", self.name)).await;
@@ -106,7 +106,7 @@ async fn synced(shop: &Shop<'_>) {
     until(async || lab.json().await["reason"] == "Moved").await;
     assert_eq!(lab.json().await["status"], "running");
     assert_eq!(lab.containers().await.len(), 2);
-    // Somebody changes the lab's own container, too. It goes with the lab nevertheless.
+    // Somebody changes the lab's own container, too. It is still removed with the lab.
     let spec = shop.get("synced").await.spec.unwrap().template.spec.unwrap();
     let of_lab = spec.containers.iter().find(|container| container.name.starts_with("lab-")).unwrap();
     lab.patch(json!({ "spec": { "template": { "spec": { "containers": [
@@ -117,7 +117,7 @@ async fn synced(shop: &Shop<'_>) {
     assert_eq!(lab.containers().await, ["web:2"]);
 }
 
-/// An autoscaler does this. Without pods there is no lab, also when there are pods again.
+/// An autoscaler does this. Without pods there is no lab, even when there are pods again.
 async fn scaled(shop: &Shop<'_>) {
     let lab = LabIn::deployment(shop, "shrunk", 3).await;
     for replicas in [1, 3] {
@@ -134,8 +134,9 @@ async fn scaled(shop: &Shop<'_>) {
     assert_eq!(lab.containers().await, ["web:1"]);
 }
 
-/// Somebody who may create pods in the namespace makes one with the labels of the lab, and a revision for it that has the name
-/// of one of the workload's and says that it is one, until the workload's controller lets it go.
+/// An attacker who may create pods in the namespace makes one with the labels of the lab. The attacker also makes a
+/// revision for it, with the name of one of the workload's and a claim to be one, until the workload's controller
+/// releases it.
 async fn forge(shop: &Shop<'_>, lab: &LabIn<'_>) {
     let pods: Api<Pod> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
     let revisions: Api<ReplicaSet> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
@@ -164,7 +165,7 @@ async fn forge(shop: &Shop<'_>, lab: &LabIn<'_>) {
         status.conditions.iter().flatten().any(is_ready).then_some(status.pod_ip?)
     })
     .await;
-    // The lab's own pod goes, and the forged one is the newest that is ready.
+    // The lab's own pod is deleted, and the forged one is the newest that is ready.
     for pod in shop.pods(lab.name).await {
         pods.delete(&pod.metadata.name.unwrap(), &DeleteParams::default()).await.unwrap();
     }
@@ -175,7 +176,7 @@ async fn forge(shop: &Shop<'_>, lab: &LabIn<'_>) {
     revisions.delete(&name, &DeleteParams::default()).await.unwrap();
 }
 
-/// A paused workload keeps its pods. The stop says so, and goes on when the owner resumes it.
+/// A paused workload keeps its pods. The stop reports this, and continues when the owner resumes the workload.
 async fn paused(shop: &Shop<'_>) {
     let lab = LabIn::deployment(shop, "paused", 1).await;
     lab.patch(json!({ "spec": { "paused": true } })).await;
@@ -205,7 +206,7 @@ async fn undone(shop: &Shop<'_>) {
     write(&before).await;
     let told = lab.ended().await;
     assert!(told.contains("it was rolled back"), "{told}");
-    // The lab is started again, and somebody writes all of it himself. A stop takes it out nevertheless.
+    // The lab is started again, and somebody writes the whole template. A stop still takes the lab out.
     let lab = LabIn::start(shop, "deployment", "undone").await;
     write(&before).await;
     write(&with_lab).await;
@@ -222,8 +223,8 @@ async fn deleted(shop: &Shop<'_>) {
     assert!(told.contains("was deleted, and the lab with it"), "{told}");
 }
 
-/// A container of the owner mounts a volume of the lab. The API server lets nobody remove such a volume; the lab ends
-/// nevertheless, and the volume is the owner's from then on.
+/// A container of the owner mounts a volume of the lab. The API server lets nobody remove such a volume. The lab still
+/// ends, and the volume belongs to the owner from then on.
 async fn mounted(shop: &Shop<'_>) {
     let lab = LabIn::deployment(shop, "mounted", 1).await;
     let volumes = async || {
@@ -237,7 +238,7 @@ async fn mounted(shop: &Shop<'_>) {
     assert_eq!(lab.containers().await, ["web:1"]);
     assert_eq!(volumes().await, std::slice::from_ref(&of_lab));
     assert_eq!(shop.get("mounted").await.spec.unwrap().template.metadata.unwrap().labels.unwrap().len(), 1);
-    // Another lab comes and goes, whether the owner still mounts the volume or not.
+    // Another lab comes and goes, both while the owner still mounts the volume and after that.
     LabIn::start(shop, "deployment", "mounted").await.stop("deployment").await;
     assert_eq!(volumes().await, std::slice::from_ref(&of_lab));
     lab.patch(mounts(json!({ "$patch": "delete", "mountPath": "/of-the-lab" }))).await;
@@ -245,7 +246,7 @@ async fn mounted(shop: &Shop<'_>) {
     assert_eq!(lab.containers().await, ["web:1"]);
 }
 
-/// Somebody notes a time in the workload that no library can read. The lab can be stopped nevertheless.
+/// Somebody writes a time into the workload that no library can read. The lab can still be stopped.
 async fn unreadable(shop: &Shop<'_>) {
     let lab = LabIn::deployment(shop, "late", 1).await;
     let send = async |method: &str, kind: &str, body: Value| {
@@ -277,7 +278,7 @@ async fn of_other_kinds(shop: &Shop<'_>) {
     let mut agent = deployment("agent", 1);
     agent["kind"] = "DaemonSet".into();
     agent["spec"].as_object_mut().unwrap().remove("replicas");
-    // No controller takes the first taint off the test's node.
+    // No controller removes the initial taint of the test's node.
     agent["spec"]["template"]["spec"]["tolerations"] = json!([{ "operator": "Exists" }]);
     let agents: Api<DaemonSet> = Api::namespaced(client, &shop.namespace);
     agents.create(&PostParams::default(), &serde_json::from_value(agent).unwrap()).await.unwrap();

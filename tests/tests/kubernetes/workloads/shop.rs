@@ -1,4 +1,4 @@
-//! A namespace with somebody's web services, into which labs may be put.
+//! A namespace with an owner's web services, into which labs may be put.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Secret};
@@ -19,7 +19,7 @@ const ALLOWED: [&str; 12] = [
     "agent",
 ];
 
-/// A namespace with somebody's web services, and the service, with the permissions for it.
+/// A namespace with an owner's web services, and the service with its permissions there.
 pub(crate) struct Shop<'a> {
     pub(crate) site: &'a Site,
     pub(crate) service: Service,
@@ -33,7 +33,7 @@ pub(crate) async fn permitted_namespace(site: &Site) -> String {
     namespace
 }
 
-/// The path of the lab that a user string means.
+/// The path of the lab that a user string names.
 pub(crate) fn server(user: &str, kind: &str, namespace: &str, name: &str) -> String {
     let wanted = wasmspawner_core::user_string::UserString::parse(&format!(
         "{user}~workload={kind}/{namespace}/{name}"
@@ -42,12 +42,12 @@ pub(crate) fn server(user: &str, kind: &str, namespace: &str, name: &str) -> Str
 }
 
 impl<'a> Shop<'a> {
-    /// Starts the service. `namespaces` is as for `kubernetes.namespaces`.
+    /// Starts the service. `namespaces` is the value of `kubernetes.namespaces`.
     pub(crate) async fn open(site: &'a Site, namespaces: &str) -> Self {
         Self::open_with(site, namespaces, &ALLOWED).await
     }
 
-    /// The same, where everybody may put labs into every workload.
+    /// The same, but everybody may put labs into every workload.
     pub(crate) async fn open_for_all(site: &'a Site) -> Self {
         Self::open_with(site, "delete", &["*"]).await
     }
@@ -87,7 +87,7 @@ impl<'a> Shop<'a> {
         self.deployments().get(name).await.unwrap()
     }
 
-    /// Makes a web service and waits for its pods.
+    /// Creates a web service and waits for its pods.
     pub(crate) async fn deploy(&self, name: &str, replicas: u32) -> Deployment {
         let object = deployment(name, replicas);
         let api = self.deployments();
@@ -96,7 +96,7 @@ impl<'a> Shop<'a> {
         api.get(name).await.unwrap()
     }
 
-    /// Waits until all pods of a web service are of its present template, and ready.
+    /// Waits until all pods of a web service have its present template, and are ready.
     pub(crate) async fn rolled_out(&self, name: &str) {
         until(async || {
             let found = self.get(name).await;
@@ -123,7 +123,7 @@ impl<'a> Shop<'a> {
         format!("{user}~workload={kind}/{}/{name}", self.namespace)
     }
 
-    /// Puts a lab of a user into a workload, and waits until it is there or has failed.
+    /// Puts a lab of a user into a workload, and waits until it is running or has failed.
     pub(crate) async fn spawn(&self, client: &Client, user: &str, kind: &str, name: &str) -> Vec<Event> {
         let body = json!({ "user_string": self.user_string(user, kind, name) });
         let answer = client.spawn_with(user, &body).await.unwrap();
@@ -149,7 +149,7 @@ impl<'a> Shop<'a> {
     }
 }
 
-/// A web service of somebody.
+/// A web service of its owner.
 pub(crate) fn deployment(name: &str, replicas: u32) -> Value {
     json!({
         "apiVersion": "apps/v1",

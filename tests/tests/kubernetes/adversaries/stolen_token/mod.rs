@@ -1,4 +1,4 @@
-//! What somebody who has stolen the token of the service's account tries.
+//! Attempts of an attacker who has stolen the token of the service's account.
 
 mod pods;
 mod tokens;
@@ -27,7 +27,7 @@ async fn the_account_for_one_namespace_can_do_nothing_elsewhere() {
     let labs = site.namespace("labs").await;
     let stolen = Intruder { client: site.account_s_client().await, refusal: "cannot".to_owned() };
     let (all, one) = (ListParams::default(), ListParams::default().limit(1));
-    // The token is good, as soon as the API server knows the role.
+    // The token is valid as soon as the API server knows the role.
     until(async || stolen.of::<Pod>(&labs).list(&all).await.is_ok()).await;
 
     for namespace in ["default", "kube-system", site.name()] {
@@ -117,7 +117,7 @@ async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
     let others_existing = place("existing-others", &other).await;
     let unlabelled = place("delete-unlabelled", &json!({})).await;
 
-    // Where the service has no labs, its labels do not help.
+    // In namespaces without labs of the service, its labels do not help.
     for namespace in ["default", "kube-system", site.name(), &others, &others_existing, &unlabelled] {
         let created = create(&stolen.of::<Pod>(namespace), pod("nb-ada", &ours)).await;
         if namespace == site.name() {
@@ -132,7 +132,7 @@ async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
         let created = create(&stolen.of::<Secret>(namespace), labelled("nb-ada", &ours)).await;
         stolen.refused(created, &format!("a secret in {namespace}"));
     }
-    // Where it has, an object needs them, and keeps them.
+    // In namespaces with labs, an object needs the labels, and keeps them.
     for namespace in [&lab, &existing] {
         let (mine, admins): (Api<Secret>, Api<Secret>) =
             (stolen.of(namespace), Api::namespaced(admin.clone(), namespace));
@@ -151,7 +151,7 @@ async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
         mine.delete_collection(&DeleteParams::default(), &of_labs).await.expect("as the service does");
     }
 
-    // What somebody else has made in a lab's namespace.
+    // Objects that another client has made in a lab's namespace.
     for labels in [json!({}), other] {
         let pods: Api<Pod> = Api::namespaced(admin.clone(), &lab);
         let name = if labels == json!({}) { "theirs" } else { "others" };
@@ -274,10 +274,10 @@ async fn a_validation_of_pods_can_be_added_as_the_documentation_says() {
     site.leave().await;
 }
 
-/// Somebody with the token of the service's account.
+/// An attacker with the token of the service's account.
 pub(crate) struct Intruder {
     client: Client,
-    /// The words in the message of every refusal, which show who refuses.
+    /// The words in the message of every refusal, which identify the refusing policy.
     refusal: String,
 }
 

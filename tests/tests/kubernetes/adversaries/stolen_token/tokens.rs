@@ -1,4 +1,4 @@
-//! Tokens of other accounts, which would outlive the stolen one or do more, and what leads to them: Secrets, roles,
+//! Tokens of other accounts, which would outlive the stolen one or permit more, and ways to them: Secrets, roles,
 //! namespaces.
 
 use k8s_openapi::api::authentication::v1::TokenRequest;
@@ -73,7 +73,7 @@ async fn no_secret_gets_the_token_of_an_account() {
         let attempt = secrets.create(&dry_run, &serde_json::from_value(secret).unwrap()).await;
         attempt.unwrap_or_else(|refusal| panic!("{kind}: {refusal}"));
     }
-    // A token that is there, with the labels of the service, is not turned into that of another account.
+    // An existing token with the labels of the service is not turned into that of another account.
     let admins: Api<Secret> = Api::namespaced(site.cluster.client.clone(), &lab);
     create(&admins, token_of("environment", "environment", &ours)).await.unwrap();
     let other = Patch::Merge(json!({ "metadata": { "annotations": {
@@ -83,7 +83,7 @@ async fn no_secret_gets_the_token_of_an_account() {
     site.leave().await;
 }
 
-/// Neither with the permissions of `deploy/permissions`, nor if somebody gives the account more.
+/// The refusal holds with the permissions of `deploy/permissions`, and even if somebody gives the account more.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_token_is_requested_for_any_account() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
@@ -119,8 +119,8 @@ async fn no_token_is_requested_for_any_account() {
     site.leave().await;
 }
 
-/// The account of an environment may create pods that the admission policy does not see. So it is made in namespaces of
-/// environments alone, and these enforce a level of Pod Security.
+/// The account of an environment may create pods that the admission policy does not see. It is therefore created only
+/// in namespaces of environments, and these enforce a level of Pod Security.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_with_permissions_are_made_in_environments_alone() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
@@ -154,7 +154,7 @@ async fn accounts_with_permissions_are_made_in_environments_alone() {
         [(name("good"), true), (name("lab"), false), (format!("{}-existing-ada", site.name()), false)]
     {
         if !allowed {
-            // Kubernetes wants the role of a binding to be there.
+            // Kubernetes requires the role of a binding to exist.
             let roles: Api<Role> = Api::namespaced(site.cluster.client.clone(), &namespace);
             create(&roles, named("environment")).await.unwrap();
         }

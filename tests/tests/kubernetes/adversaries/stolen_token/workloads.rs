@@ -1,4 +1,4 @@
-//! Changes of workloads that somebody with the token of the service's account tries.
+//! Changes of workloads that an attacker with the token of the service's account tries.
 
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};
@@ -11,7 +11,7 @@ use super::{Intruder, create, named};
 use crate::site::{CLUSTER_WIDE, Site, until};
 use crate::workloads::shop::{Shop, deployment, permitted_namespace};
 
-/// Whoever has taken over the service can do no more to a workload than put labs without privileges in, and take labs out.
+/// An attacker who has taken over the service can only put labs without privileges into a workload, and take labs out.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_service_s_account_changes_nothing_of_a_workload_but_labs() {
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
@@ -94,7 +94,7 @@ async fn the_service_s_account_changes_nothing_of_a_workload_but_labs() {
         assert!(refused.contains("a lab in a workload has neither volume claims nor"), "{source}: {refused}");
     }
     assert_eq!(shop.get("web").await.spec, web.spec);
-    // What is refused above is not refused because a lab is refused altogether.
+    // The refusals above do not come from a general refusal of labs.
     let mut lab = lab_container();
     lab["volumeMounts"] = json!([no_token_mount()]);
     attempt(&pod(json!({ "containers": [lab], "volumes": [no_token()] }))).await.unwrap();
@@ -138,7 +138,7 @@ async fn the_service_s_account_deletes_no_revision_without_a_lab() {
     site.leave().await;
 }
 
-/// What the rules about labs in workloads say, each shortened to what no other says.
+/// The messages of the rules about labs in workloads, each shortened to a unique part.
 const MOUNT: &str = "mounts no path of the node, Secret";
 const VARIABLE: &str = "no variables of Secrets";
 const TOKEN: &str = "no token of the workload's account";
@@ -178,7 +178,7 @@ impl Web {
         Self { stolen, admins, intruder }
     }
 
-    /// Puts a lab in that is changed in this way, without leaving it there.
+    /// Tries to put in a lab with this change, without leaving it there.
     async fn attempt(&self, api: &Api<Deployment>, list: &str, change: &Value) -> kube::Result<Deployment> {
         let mut lab = lab_container();
         lab["volumeMounts"] = json!([no_token_mount()]);
@@ -205,7 +205,7 @@ impl Web {
         }
     }
 
-    /// The rule refuses it, and nothing else in the cluster does.
+    /// Checks that the rule refuses the change, and that nothing else in the cluster does.
     async fn refused(&self, change: &Value, rule: &str) {
         for list in ["containers", "initContainers"] {
             let admins = self.attempt(&self.admins, list, change).await;
@@ -215,7 +215,7 @@ impl Web {
         }
     }
 
-    /// A lab without the mount that takes the place of the token.
+    /// Checks the refusal of a lab without the mount that replaces the token.
     async fn refused_without_mounts(&self, mounts: &Value) {
         let mut lab = lab_container();
         lab["volumeMounts"] = mounts.clone();
@@ -247,7 +247,7 @@ async fn a_lab_gets_nothing_of_a_workload_that_the_site_does_not_grant() {
     }
     web.refused(&variable("database"), VARIABLE).await;
     web.refused(&json!({ "envFrom": [{ "secretRef": { "name": "database" } }] }), VARIABLE).await;
-    // Where nothing is mounted there, Kubernetes mounts the token of the workload's account.
+    // Without a mount at that path, Kubernetes mounts the token of the workload's account.
     web.refused_without_mounts(&json!([])).await;
     let own_path = json!({ "name": "files", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount/x" });
     web.refused_without_mounts(&json!([own_path])).await;
@@ -262,7 +262,7 @@ async fn a_lab_gets_nothing_of_a_workload_that_the_site_does_not_grant() {
         let attempt = web.stolen.patch("web", &PatchParams::default(), &patch).await;
         web.intruder.refused_by(attempt, MOUNT, &source.to_string());
     }
-    // What another installation has put in stays its own matter.
+    // Labs of another installation are not this service's concern.
     let theirs = "lab-fedcba9876";
     let mount = json!([
         { "name": "data", "mountPath": "/data" },
@@ -302,7 +302,7 @@ async fn a_lab_gets_of_a_workload_what_the_site_grants() {
     site.leave().await;
 }
 
-/// The volume that a lab has in place of the token of the workload's account.
+/// The volume that replaces the token of the workload's account in a lab.
 fn no_token() -> Value {
     json!({ "name": format!("{LAB}-no-token"), "emptyDir": {} })
 }
@@ -322,7 +322,7 @@ fn lab_container() -> Value {
     } })
 }
 
-/// Sets a field, which need not be there, to a value.
+/// Sets a field, which may be absent, to a value.
 fn set(object: &mut Value, path: &str, value: Value) {
     let (parent, key) = path.rsplit_once('/').unwrap();
     object.pointer_mut(parent).unwrap()[key] = value;

@@ -1,10 +1,10 @@
-//! What pods and containers may not have, each with the rule that refuses it.
+//! Properties that pods and containers must not have, each with the rule that refuses it.
 
 use serde_json::{Value, json};
 
 use super::Attack;
 
-/// The messages of the rules, each shortened to what no other has.
+/// The messages of the rules, each shortened to a unique part.
 pub(super) const LABEL: &str = "a label of JupyterHub's own pods";
 pub(super) const FIELD: &str = "a pod has a field";
 pub(super) const CLASS: &str = "a priority class or a runtime class";
@@ -13,12 +13,13 @@ pub(super) const VOLUME: &str = "a volume of a kind";
 pub(super) const SECRET: &str = "a Secret that is neither";
 pub(super) const SETTINGS: &str = "kernel settings or a security profile";
 pub(super) const PRIVILEGES: &str = "has privileges that the site does not grant";
-/// Kubernetes 1.30 makes an annotation of the container's profile, which the rule about the pod as a whole sees first.
+/// Kubernetes 1.30 derives an annotation from the container's profile, which the rule about the pod as a whole sees
+/// first.
 const PROFILE: &str = "privileges that the site does not grant";
 pub(super) const ROOT: &str = "runs as root or with capabilities";
 pub(super) const NODE: &str = "a port or device of the node";
 
-/// What a pod as a whole may not have, and the rule that refuses it.
+/// Properties that a pod as a whole must not have, each with the rule that refuses it.
 pub(super) fn of_pods() -> Vec<(Attack, &'static str)> {
     let volume = |source: Value| {
         let mut volume = source;
@@ -84,7 +85,8 @@ pub(super) fn of_pods() -> Vec<(Attack, &'static str)> {
     ]
 }
 
-/// What a container may not have, and the rule that refuses it. The pointers are those in the container.
+/// Properties that a container must not have, each with the rule that refuses it. The pointers are relative to the
+/// container.
 pub(super) fn of_containers() -> Vec<(Attack, &'static str)> {
     let probe = |action: &str| json!({ (action): { "host": "10.0.0.1", "port": 6443 } });
     let hook = |action: &str| json!({ "postStart": probe(action) });

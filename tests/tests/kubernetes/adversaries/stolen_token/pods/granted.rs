@@ -1,4 +1,4 @@
-//! Pods with what a site grants: allowed, and no more.
+//! Pods with a site's grants: these are allowed, and no more.
 
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::{Api, DeleteParams};
@@ -134,7 +134,7 @@ async fn what_is_lifted_for_all_labs_is_allowed_and_no_more() {
     site.leave().await;
 }
 
-/// The same grants in the configuration of the service and in the admission policy make a lab. Without those in the
+/// A lab starts if the configuration of the service and the admission policy have the same grants. Without those in the
 /// admission policy it fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lab_with_grants_starts_where_the_admission_policy_has_them_too() {

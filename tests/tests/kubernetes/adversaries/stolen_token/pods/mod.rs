@@ -1,4 +1,4 @@
-//! Pods that somebody with the token of the service's account tries to start, and changes of pods that run.
+//! Pods that an attacker with the token of the service's account tries to start, and changes of running pods.
 
 mod attacks;
 mod granted;
@@ -42,7 +42,7 @@ async fn a_pod_has_nothing_that_the_site_does_not_grant() {
         PRIVILEGES,
     )
     .await;
-    // The privileges of one container are not hidden by another without.
+    // A container without privileges does not hide those of another.
     let second = json!({ "name": "second", "image": "x", "securityContext": { "privileged": true } });
     pods.refused(&vec![("/spec/containers/-", second)], PRIVILEGES).await;
     site.leave().await;
@@ -54,7 +54,7 @@ async fn a_pod_that_runs_is_not_changed_and_not_entered() {
     site.install_policy().await;
     let pods = Pods::open(&site).await;
     create(&pods.stolen, lab_pod(site.name())).await.expect("what the service does is allowed");
-    // With permissions for everything, which nobody gives the account, too.
+    // The same holds with permissions for everything, which nobody gives the account.
     let bindings: Api<RoleBinding> = Api::namespaced(site.cluster.client.clone(), &pods.namespace);
     create(&bindings, everything_in(&site)).await.unwrap();
     until(async || bindings_known(&pods.intruder, &pods.namespace).await).await;
@@ -146,14 +146,14 @@ impl Pods {
         self.attempt(&self.stolen, change).await.unwrap_or_else(|refusal| panic!("{change:?}: {refusal}"));
     }
 
-    /// The rule refuses it, and nothing else in the cluster does.
+    /// Checks that the rule refuses the change, and that nothing else in the cluster does.
     async fn refused(&self, change: &Attack, rule: &str) {
         let said = format!("{change:?}");
         self.attempt(&self.admins, change).await.unwrap_or_else(|refusal| panic!("{said}: {refusal}"));
         self.intruder.refused_by(self.attempt(&self.stolen, change).await, rule, &said);
     }
 
-    /// A claim gets its volume from the storage class, and takes no data of others.
+    /// A claim gets its volume from the storage class, and no data of others.
     async fn claims_of_others(&self, site: &Site) {
         let claims: Api<PersistentVolumeClaim> = self.intruder.of(&self.namespace);
         let dry_run = PostParams { dry_run: true, ..PostParams::default() };
@@ -176,14 +176,14 @@ impl Pods {
         }
     }
 
-    /// The same for a change of the first container of a list.
+    /// The same for a change of the first container in a list.
     async fn refused_in(&self, list: &str, change: &Attack, rule: &str) {
         let mut containers = self.lab["spec"][list].clone();
         for (pointer, value) in change {
             set(&mut containers[0], pointer, value.clone());
         }
         if list == "initContainers" {
-            // Init containers have probes and hooks only if they go on beside the others.
+            // Init containers have probes and hooks only if they run beside the others.
             containers[0]["restartPolicy"] = json!("Always");
         }
         let mut change =
@@ -196,7 +196,7 @@ impl Pods {
     }
 }
 
-/// The pod of a lab as the service makes it, with a step before it.
+/// The pod of a lab as the service creates it, with a step before it.
 pub(super) fn lab_pod(instance: &str) -> Value {
     let context = json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] }, "runAsNonRoot": true });
     let mut pod = labelled("nb-ada", &labels(instance));
@@ -224,7 +224,7 @@ pub(super) fn lab_pod(instance: &str) -> Value {
     pod
 }
 
-/// Sets the value at a JSON pointer; `-` at its end is the end of a list.
+/// Sets the value at a JSON pointer. A `-` at its end means the end of a list.
 fn set(object: &mut Value, pointer: &str, value: Value) {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     match object.pointer_mut(parent).unwrap() {
