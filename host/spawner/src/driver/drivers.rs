@@ -70,8 +70,8 @@ impl Labs {
         }
     }
 
-    /// A driver in place of one that panicked; `None` if there is no record to make it from. Readers of the operation's
-    /// log continue with the new driver, or come to the end of the log.
+    /// Makes a driver in place of one that panicked. Returns `None` if there is no record to make it from. Readers of
+    /// the operation's log continue with the new driver, or come to the end of the log.
     async fn replacement(&self, key: &SpawnKey) -> Option<Box<Driver>> {
         let found = recover::read_again(self.context(), key).await;
         let log = self.view(key).and_then(|view| view.log);
