@@ -1,4 +1,4 @@
-//! From a request to the objects of a lab: what is asked, who may, what the policies say, what results.
+//! From a request to the objects of a lab: the request, the permission, the answers of the policies, and the result.
 
 pub(crate) mod approve;
 pub(crate) mod blueprints;

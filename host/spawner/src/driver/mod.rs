@@ -55,8 +55,8 @@ use wasmspawner_kubernetes::records::StoredSpawn;
 /// The time for which the last events of a lab can still be read from its driver after the lab is gone.
 const LINGER: Duration = Duration::from_mins(10);
 
-/// The time for which a failed child is listed. By then, its client has read the reason. It is limited because a user may
-/// start many children.
+/// The time for which a failed child is listed. By then, its client has read the reason. It is limited because a user
+/// may start many children.
 const FAILED_CHILD_KEPT: SignedDuration = SignedDuration::from_mins(10);
 
 /// The driver of one lab, or of one child of a lab.
