@@ -10,7 +10,7 @@ use wasmspawner_core::names::{KeptNames, LabNames, NameError};
 use crate::blueprint_providers::BlueprintProviders;
 use wasmspawner_policies::Policies;
 
-/// The configuration and the policies, which decide about labs; nothing of the cluster.
+/// The configuration and the policies, which decide about labs. They contain nothing of the cluster.
 #[derive(Clone)]
 pub struct SiteRules<'a> {
     /// The validated configuration.
