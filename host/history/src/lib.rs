@@ -123,7 +123,8 @@ impl History {
         }
     }
 
-    /// Drops the records of operations that ended longer ago than `Retention::span`, and days that do not count any more.
+    /// Drops the records of operations that ended longer ago than `Retention::span`, and days that do not count any
+    /// more.
     pub fn expire(&self, now: Timestamp) {
         self.keep_days(now);
         let Ok(oldest) = now.checked_sub(self.keep.span) else { return };

@@ -43,7 +43,7 @@ pub enum ProviderError {
     /// The document is too large.
     #[error("the blueprint at {0} has more than 16 KiB")]
     TooLarge(String),
-    /// The document is no blueprint.
+    /// The document is not a blueprint.
     #[error("the blueprint at {url} cannot be used: {problem}")]
     Invalid {
         /// The URL.

@@ -99,8 +99,8 @@ impl Labs {
         (self.context().config.current().http.max_connections / 2).max(1)
     }
 
-    /// Describes an existing lab or child, on which an action is requested, to the policies. `workers` is given if a
-    /// pool is about to have another number of them.
+    /// Describes a lab or a child to the policies, for an action on it. `workers` is given if a pool is about to have
+    /// another number of them.
     pub(crate) fn subject(&self, key: &SpawnKey, workers: Option<WorkerRange>) -> Subject {
         let description = self.lab(key).map(|spawn| Arc::clone(&spawn.about.description));
         let about = |child: &ChildKey| {

@@ -1,4 +1,4 @@
-//! Dask pools: how many workers they have, and the orders for their schedulers.
+//! Dask pools: their numbers of workers, and the orders for their schedulers.
 
 use std::sync::Arc;
 

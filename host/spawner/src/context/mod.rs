@@ -103,7 +103,7 @@ impl Context {
         }
     }
 
-    /// The names of a lab: those that were kept from earlier labs, and otherwise what the templates give.
+    /// The names of a lab: those that were kept from earlier labs, and otherwise those that the templates give.
     pub(crate) fn names(&self, key: &LabKey) -> Result<LabNames, NameError> {
         let rules = self.rules();
         let remembering = self.volumes.as_ref().filter(|_| rules.config.names.remembers_pvc());

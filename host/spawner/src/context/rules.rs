@@ -24,7 +24,7 @@ pub struct SiteRules<'a> {
 }
 
 impl SiteRules<'_> {
-    /// The names of a lab: those in `kept`, and otherwise what the templates give. Fails if no lab may be in the
+    /// The names of a lab: those in `kept`, and otherwise those that the templates give. Fails if no lab may be in the
     /// namespace.
     pub(crate) fn names(&self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
         let names = self.config.names.resolve_keeping(kept, &key.user, &key.server, None)?;

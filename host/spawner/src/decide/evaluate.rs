@@ -1,5 +1,5 @@
-//! From a request to a lab's objects: approve it, fetch what it refers to, compose the answers of the policies, build
-//! the objects.
+//! Turns a request into a lab's objects: approves it, fetches the facts that it refers to, composes the answers of the
+//! policies, and builds the objects.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -168,7 +168,8 @@ fn forget(workloads: &Workloads, workload: &Workload, uid: &str) {
     }
 }
 
-/// Deletes the lab's objects beside the workload, and the revisions of the workload that have it; true if nothing is left.
+/// Deletes the lab's objects beside the workload, and the revisions of the workload that have it. Returns true if
+/// nothing is left.
 pub(crate) async fn delete_rest(
     context: &Context,
     place: &Place,

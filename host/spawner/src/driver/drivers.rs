@@ -22,8 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 impl Labs {
-    /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver. `env` is
-    /// `None` if it is not known yet.
+    /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver. `env`
+    /// is `None` if it is not known yet.
     pub(crate) fn adopt(&self, key: &SpawnKey, stored: StoredSpawn, env: Option<Env>) {
         if self.registry().get(key).is_some() {
             return;

@@ -232,8 +232,8 @@ fn reason(kind: &CallErrorKind) -> &'static str {
     }
 }
 
-/// The refusal that the driver would give too. It is checked first, so that policies are not asked about spawns that
-/// are impossible.
+/// Returns the refusal that the driver would give, too. It is checked first, so that policies are not asked about
+/// spawns that are impossible.
 pub(crate) fn refusal(status: LabStatus) -> Option<Refusal> {
     match status {
         LabStatus::Starting => Some(Refusal::SpawnInProgress),

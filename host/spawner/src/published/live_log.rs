@@ -31,7 +31,7 @@ impl LiveLog {
         }
     }
 
-    /// Closes the log: readers come to its end.
+    /// Closes the log, so that readers reach its end.
     pub(crate) fn close(&self) {
         self.log.write().unwrap_or_else(PoisonError::into_inner).close();
         self.length.send_modify(|_| {});

@@ -45,7 +45,7 @@ pub enum ForgottenError {
 }
 
 impl Labs {
-    /// The labs that the Hub does not know now.
+    /// Returns the labs that the Hub does not know now.
     pub async fn forgotten(&self) -> Result<ForgottenReport, ForgottenError> {
         self.require_ready()?;
         let comparison = self.context().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;

@@ -31,7 +31,7 @@ fn namespaces(labs: &Labs) -> Vec<KeptObject> {
     let used: HashSet<String> = {
         let registry = labs.registry();
         let views = registry.iter().map(|(_, handle)| handle.view.borrow().clone());
-        // The place of a lab remains known for a while after the lab.
+        // The place of a lab remains known for a while after the lab has ended.
         let places = views.filter_map(|view| view.place.filter(|_| view.snapshot.is_some()));
         places.map(|place| place.namespace.into()).collect()
     };

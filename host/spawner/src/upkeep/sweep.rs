@@ -87,7 +87,7 @@ pub(crate) async fn sweep(labs: &Labs) {
     }
 }
 
-/// The objects that belong to no record and no target, sorted.
+/// Lists the objects that belong to no record and no target, sorted.
 async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     // The objects are listed before the records are read: otherwise a lab that is accepted in between would look like
