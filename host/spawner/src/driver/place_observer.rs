@@ -34,7 +34,8 @@ pub(crate) struct PlaceObserver {
     remains_asked: bool,
     /// True if there may be a pod that no watch has shown yet: a creation was begun, and the pod was not read since.
     pod_unknown: bool,
-    /// True if there may be other objects that are not known yet. No watch shows the objects in a namespace that stays.
+    /// True if, for the same reason, there may be other objects that no watch has shown. No watch shows the objects in
+    /// a namespace that stays.
     rest_unknown: bool,
 }
 
