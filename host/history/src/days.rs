@@ -1,4 +1,4 @@
-//! What users have used day by day, in memory and in the history's file.
+//! The use of users day by day, in memory and in the history's file.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,23 +28,24 @@ impl Days {
 }
 
 impl History {
-    /// What the user has used.
+    /// The use of the user day by day.
     pub fn days_of(&self, user: &Username) -> DaysOfUser {
         self.days.lock().get(user).cloned().unwrap_or_default()
     }
 
-    /// Begins to count a lab, or what a lab has started. Nothing changes if it is counted already.
+    /// Begins to count a lab, or a child of a lab. Nothing changes if it is counted already.
     pub fn run_began(&self, run: Run) {
         let user = run.key.lab.user.clone();
         self.change_days(user, |days| days.begin(run));
     }
 
-    /// Ends the count of what does not run any more.
+    /// Ends the count of a lab or child that does not run any more.
     pub fn run_ended(&self, key: &SpawnKey, at: Timestamp) {
         self.change_days(key.lab.user.clone(), |days| days.end(key, at));
     }
 
-    /// After a restart: what ended while the service was away is counted until the service was last known to be there.
+    /// Closes the runs that ended while the service was down. They are counted until the service was last known to be
+    /// running. Called after a restart.
     pub fn close_runs(&self, still_runs: impl Fn(&SpawnKey) -> bool) {
         let Some(last_seen) = self.last_seen else { return };
         for key in self.counted().into_iter().filter(|key| !still_runs(key)) {
@@ -52,12 +53,12 @@ impl History {
         }
     }
 
-    /// What is counted as running.
+    /// The labs and children that are counted as running.
     fn counted(&self) -> Vec<SpawnKey> {
         self.days.lock().values().flat_map(DaysOfUser::running).map(|run| run.key.clone()).collect()
     }
 
-    /// Drops the days that nobody can ask for any more, and notes that the service is there.
+    /// Drops the days that nobody can ask for any more, and notes that the service is running.
     pub(super) fn keep_days(&self, now: Timestamp) {
         let users: Vec<Username> = self.days.lock().keys().cloned().collect();
         for user in users {
@@ -66,7 +67,7 @@ impl History {
         self.send_to_disk(Write::Seen(now));
     }
 
-    /// `change` returns true if it has changed something.
+    /// Changes the days of a user. `change` returns true if it has changed something.
     fn change_days(&self, user: Username, change: impl FnOnce(&mut DaysOfUser) -> bool) {
         let mut users = self.days.lock();
         let days = users.entry(user.clone()).or_default();
@@ -78,7 +79,7 @@ impl History {
         if !changed {
             return;
         }
-        // While the lock is held, so that the disk gets changes in their order.
+        // Sent while the lock is held, so that the disk gets the changes in their order.
         self.send_to_disk(Write::Days(user, on_disk));
     }
 }

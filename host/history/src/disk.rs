@@ -14,7 +14,7 @@ use super::entry::Shared;
 
 const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("operations");
 
-/// What each user has used day by day, and when the service was there for the last time.
+/// The use of each user day by day, and the last time at which the service was running.
 const DAYS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("days");
 const SEEN: TableDefinition<'_, &str, i64> = TableDefinition::new("seen");
 const LAST: &str = "last";
@@ -23,15 +23,15 @@ const LAST: &str = "last";
 pub(super) enum Write {
     /// The record has changed or was dropped. The thread writes the state that the record has at the time of the write.
     Changed(Arc<Shared>),
-    /// What a user has used; `None` if there is nothing left.
+    /// The use of a user; `None` if there is nothing left.
     Days(Username, Option<DaysOfUser>),
-    /// The service is there.
+    /// The service is running at this time.
     Seen(Timestamp),
     /// Asks for a message once everything that was sent before is on disk.
     Flush(mpsc::SyncSender<()>),
 }
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Default)]
 pub(super) struct Opened {
     /// Oldest first.
@@ -49,7 +49,7 @@ pub struct HistoryError {
     source: redb::Error,
 }
 
-/// Opens or creates the file. Returns what is in it, and the channel for changes.
+/// Opens or creates the file. Returns its content, and the channel for changes.
 pub(super) fn open(file: &Path) -> Result<(Opened, mpsc::Sender<Write>), HistoryError> {
     let failed = |source: redb::Error| HistoryError { path: file.display().to_string(), source };
     let (database, opened) = match read(file) {

@@ -84,14 +84,14 @@ impl HistoryEntry {
         self.history.save(&self.shared);
     }
 
-    /// Adds what was found in the cluster to the record.
+    /// Adds findings from the cluster to the record.
     pub fn note_findings(&self, findings: &[Finding], now: Timestamp) {
         if self.shared.write().operation.note_findings(findings, now) {
             self.history.save(&self.shared);
         }
     }
 
-    /// Adds who decided which fields of the lab.
+    /// Adds the sources that decided the fields of the lab.
     pub fn note_decisions(&self, decided_by: FieldsBySource) {
         self.shared.write().operation.decided_by = decided_by;
         self.history.save(&self.shared);

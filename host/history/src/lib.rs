@@ -26,7 +26,7 @@ pub use self::entry::HistoryEntry;
 /// The most records that are kept of one lab.
 const MOST_OF_ONE_LAB: usize = 100;
 
-/// How long the service waits for the disk when it ends.
+/// The time for which the service waits for the disk when it ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// The records of operations. They are read from memory; a separate thread writes changes to disk, so that no spawn
@@ -37,21 +37,21 @@ pub struct History {
     disk: Option<mpsc::Sender<Write>>,
     keep: Retention,
     days: Arc<Days>,
-    /// When the service was there for the last time before it was started.
+    /// The last time at which the service was running before it was started.
     last_seen: Option<Timestamp>,
 }
 
-/// How long, and how many, records are kept. The record of an operation under way is always kept.
+/// The limits on the age and the number of records. The record of an operation under way is always kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
-    /// How long a record is kept after the operation's end.
+    /// The time for which a record is kept after the operation's end.
     pub span: SignedDuration,
     /// The most records of all labs together, including those of operations under way.
     pub operations: usize,
 }
 
 impl History {
-    /// A history without a file. It is lost when the process ends.
+    /// Creates a history without a file. It is lost when the process ends.
     pub fn in_memory(keep: Retention) -> Self {
         Self { records: Arc::default(), disk: None, keep, days: Arc::default(), last_seen: None }
     }
@@ -123,7 +123,8 @@ impl History {
         }
     }
 
-    /// Drops the records of operations that ended longer ago than `Retention::span`, and days that do not count any more.
+    /// Drops the records of operations that ended longer ago than `Retention::span`, and days that do not count any
+    /// more.
     pub fn expire(&self, now: Timestamp) {
         self.keep_days(now);
         let Ok(oldest) = now.checked_sub(self.keep.span) else { return };
@@ -146,7 +147,7 @@ impl History {
         self.send_to_disk(Write::Changed(Arc::clone(shared)));
     }
 
-    /// The operation of this record has just ended: applies the limits and saves the record.
+    /// Applies the limits and saves the record, whose operation has just ended.
     fn ended(&self, shared: &Arc<Shared>) {
         let key = shared.copy().key;
         let dropped = {

@@ -124,7 +124,7 @@ fn above_the_bound_the_operations_that_ended_first_are_dropped() {
     begin(&history, "grace", 5);
     begin(&history, "grace", 6);
     assert_eq!((history.len(), numbers(&history, "grace")), (3, vec![6, 5]));
-    // Only operations under way are left: there may be more of them than of records that are kept.
+    // Only operations under way are left. There may be more of them than the limit on records.
     begin(&history, "edsger", 7);
     assert_eq!((history.len(), numbers(&history, "ada")), (4, vec![1]));
     under_way.end(Outcome::Cancelled, at(8));

@@ -1,11 +1,11 @@
-//! Why a question to JupyterHub has no usable answer.
+//! The reason why a question to JupyterHub has no usable answer.
 
 use std::path::PathBuf;
 
 use http::StatusCode;
 use wasmspawner_core::forgotten::IncompleteList;
 
-/// Why a question to JupyterHub has no usable answer.
+/// The reason why a question to JupyterHub has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HubError {
     /// The file with the token cannot be read.
@@ -57,7 +57,7 @@ pub enum HubError {
     Unreachable {
         /// The Hub's API URL.
         url: String,
-        /// Why it cannot be reached.
+        /// The reason why it cannot be reached.
         problem: String,
     },
     /// The Hub answers with an error status.
@@ -68,10 +68,10 @@ pub enum HubError {
         /// The status of the answer.
         status: StatusCode,
     },
-    /// The answer has another form than the Hub's API documents.
+    /// The answer does not have the form that the Hub's API documents.
     #[error("JupyterHub's answer cannot be understood: {problem}; is hub.api_url that of its API?")]
     Malformed {
-        /// What is wrong with the answer.
+        /// The problem with the answer.
         problem: String,
     },
     /// The Hub's list of users is not complete.

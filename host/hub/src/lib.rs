@@ -26,39 +26,39 @@ use wasmspawner_files::secret_file::exposed_mode;
 use wasmspawner_outgoing::{self as outgoing, BodyError, JsonError, innermost};
 use wasmspawner_telemetry::trace;
 
-/// Asks for a paginated answer (JupyterHub 2.2 and later). Without it, the Hub answers with one list, which it may cut
-/// off.
+/// The media type that asks for a paginated answer (JupyterHub 2.2 and later). Without it, the Hub answers with one
+/// list, which it may cut off.
 const PAGES: &str = "application/jupyterhub-pagination+json";
 /// Users per page. A Hub with a lower limit answers with smaller pages and says so.
 const PAGE: usize = 200;
 /// The largest answer that is read, in bytes: a page of users with all their servers.
 const ANSWER_BYTES: usize = 16 << 20;
-/// The largest answer about one user, in bytes: with what the authenticator has stored.
+/// The largest answer about one user, in bytes, including the data that the authenticator has stored.
 const USER_BYTES: usize = 4 << 20;
-/// The most questions about users at any one time, and how long one waits for its turn.
+/// The most questions about users at any one time, and the time that a question waits for its turn.
 const USERS_AT_ONCE: usize = 16;
 const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
-/// How long all pages together may take.
+/// The time limit for all pages together.
 const ALL_PAGES: Duration = Duration::from_mins(2);
 
-/// How long it is remembered what the service's token may read.
+/// The time for which it is remembered what the service's token may read.
 const SCOPES_FOR: Duration = Duration::from_mins(1);
-/// The Hub's scope for what an authenticator has stored about users.
+/// The Hub's scope for the data that an authenticator has stored about users.
 const AUTH_STATE: &str = "admin:auth_state";
 
 /// A client of the Hub's API, with the service's own token.
 pub struct HubApi {
     client: Client,
     config: Hub,
-    /// When the Hub said whether the token may read `auth_state`, and what it said.
+    /// The time of the Hub's last answer to whether the token may read `auth_state`, and the answer.
     last_scopes: Mutex<Option<(Instant, bool)>>,
-    /// Held by who asks that.
+    /// Held by the caller that asks the Hub for that answer.
     asking_scopes: tokio::sync::Mutex<()>,
-    /// Held by who asks about a user.
+    /// Limits the questions about users. Each one holds a permit.
     users: Semaphore,
 }
 
-/// The fields that are read of the Hub's answer about the owner of a token.
+/// The fields that are read from the Hub's answer about the owner of a token.
 #[derive(Deserialize)]
 struct TokenOwner {
     #[serde(default)]
@@ -78,7 +78,7 @@ impl HubApi {
         })
     }
 
-    /// All servers that the Hub knows as active. An incomplete list is an error.
+    /// Returns all servers that the Hub knows as active. An incomplete list is an error.
     pub async fn servers(&self) -> Result<HubServers, HubError> {
         let all = tokio::time::timeout(ALL_PAGES, self.all_pages()).await;
         all.unwrap_or_else(|_| Err(self.unreachable(format!("no complete answer within {ALL_PAGES:?}"))))
@@ -101,7 +101,7 @@ impl HubApi {
         Ok(listing.servers())
     }
 
-    /// True if the Hub may say more about a user to this service than to the user's own token. That is also so while it is
+    /// True if the Hub may say more about a user to this service than to the user's own token. Also true while that is
     /// not known.
     pub async fn knows_more_of_users(&self) -> bool {
         let last = self.known_scopes();
@@ -109,7 +109,7 @@ impl HubApi {
         if let Some((_, reads)) = last.filter(is_fresh) {
             return reads;
         }
-        // One asks; others use the last answer meanwhile, or wait for the first one.
+        // One caller asks. The others use the last answer meanwhile, or wait for the first one.
         let _asking = match (self.asking_scopes.try_lock(), last) {
             (Ok(asking), _) => asking,
             (Err(_), Some((_, reads))) => return reads,
@@ -134,7 +134,8 @@ impl HubApi {
         *self.last_scopes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the Hub says about a user. `None` when it does not know the user, or the service may not read about users.
+    /// Asks the Hub about a user. Returns `None` if the Hub does not know the user, or if the service may not read
+    /// about users.
     pub async fn user(&self, user: &Username) -> Result<Option<HubUser>, HubError> {
         let url = user_url(&self.config.api_url, user)?;
         let Ok(_turn) = tokio::time::timeout(WAIT_FOR_TURN, self.users.acquire()).await else {
@@ -143,7 +144,7 @@ impl HubApi {
         match self.get_url("/users/{name}", url, USER_BYTES, &self.token().await?).await {
             Ok(user) => Ok(Some(user)),
             Err(HubError::Answered { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
-            // The Hub answers so to an unknown token and to one without a scope for users.
+            // The Hub gives this answer to an unknown token, and also to one without a scope for users.
             Err(error @ HubError::UnknownToken { .. }) => {
                 tracing::warn!(%error, %user, "JupyterHub does not let this service read about a user");
                 Ok(None)
@@ -182,7 +183,8 @@ impl HubApi {
         }
     }
 
-    /// The token in the file. The file is read anew each time, because it may be replaced while the service runs.
+    /// Reads the token from its file. The file is read anew each time, because it may be replaced while the service
+    /// runs.
     async fn token(&self) -> Result<SecretString, HubError> {
         let path = &self.config.token_file;
         let unreadable =
@@ -207,7 +209,7 @@ impl HubApi {
     }
 }
 
-/// Sends a request to the Hub as a part of the present trace, which goes on there.
+/// Sends a request to the Hub as a part of the present trace, which continues there.
 pub async fn traced(route: &'static str, request: RequestBuilder) -> reqwest::Result<Response> {
     let span = trace::hub_request(route);
     let sending = async {

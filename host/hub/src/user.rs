@@ -1,10 +1,10 @@
-//! What JupyterHub says about a user, or about the owner of a token.
+//! JupyterHub's answers about a user, or about the owner of a token.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The fields that are read of the Hub's answer about a user (`GET /users/{name}`) or about the owner of a token (`GET
-/// /user`). The Hub leaves out the fields that the token in the request may not read.
+/// The fields that are read from the Hub's answer about a user (`GET /users/{name}`) or about the owner of a token
+/// (`GET /user`). The Hub leaves out the fields that the token in the request may not read.
 #[derive(Debug, Deserialize)]
 pub struct HubUser {
     /// A user or a service.
@@ -18,12 +18,12 @@ pub struct HubUser {
     /// The scopes of the token; empty in answers about a user.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// What the authenticator stored about the user, where the token may read it (`admin:auth_state`).
+    /// The data that the authenticator stored about the user, where the token may read it (`admin:auth_state`).
     #[serde(default, deserialize_with = "tolerant")]
     pub auth_state: Option<AuthState>,
 }
 
-/// What a token belongs to.
+/// The kind of a token's owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OwnerKind {
@@ -34,7 +34,7 @@ pub enum OwnerKind {
     Service,
 }
 
-/// The fields that are read of a user's `auth_state`, where an authenticator may put them.
+/// The fields that are read from a user's `auth_state`, where an authenticator may put them.
 #[derive(Debug, Default, Deserialize)]
 pub struct AuthState {
     /// The UID.
@@ -45,7 +45,8 @@ pub struct AuthState {
     pub gid: Option<u32>,
 }
 
-/// Authenticators put what they want into `auth_state`, and as much; what is not understood is ignored.
+/// Reads `auth_state`, and ignores everything that is not understood. Authenticators put whatever they want into it,
+/// and in any amount.
 fn tolerant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AuthState>, D::Error> {
     let text = <&RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(text.get()).unwrap_or_default())

@@ -1,5 +1,5 @@
-//! Reads the blueprints of repositories and of users from where the site says. What is read is not trusted: it may be of any
-//! size, slow, or no blueprint at all.
+//! Reads the blueprints of repositories and of users from the providers of the site. Their answers are not trusted:
+//! they may be of any size, slow, or no blueprint at all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,42 +16,42 @@ use wasmspawner_outgoing::document::{DocumentError, DocumentRequest};
 
 /// The largest blueprint, in bytes. It becomes a part of the lab's record.
 const LARGEST: usize = 16 << 10;
-/// How many are read at a time. Others wait, and are refused when the time is over.
+/// The most blueprints that are read at a time. Other requests wait, and are refused when their time is over.
 const AT_A_TIME: usize = 8;
 
-/// Reads blueprints. Clones share what they may do at a time.
+/// A reader of blueprints. Clones share the limit on reads at a time.
 #[derive(Debug, Clone)]
 pub struct BlueprintProviders(Arc<Semaphore>);
 
-/// Why there is no blueprint. URLs are without their query, because users read the message.
+/// The reason why there is no blueprint. URLs are without their query, because users read the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// The provider has none.
+    /// The provider has no such blueprint.
     #[error("there is no blueprint at {0}")]
     None(String),
-    /// The provider does not let the user have it.
+    /// The provider does not let the user have the blueprint.
     #[error("{0} does not let you read the blueprint ({1})")]
     Forbidden(String, u16),
-    /// It answers with something else than a document.
+    /// The provider's answer is not a document.
     #[error("{url} answers with {what}, and not with a blueprint")]
     NotADocument {
         /// The URL.
         url: String,
-        /// What it answers with.
+        /// A description of the answer.
         what: String,
     },
     /// The document is too large.
     #[error("the blueprint at {0} has more than 16 KiB")]
     TooLarge(String),
-    /// The document is no blueprint.
+    /// The document is not a blueprint.
     #[error("the blueprint at {url} cannot be used: {problem}")]
     Invalid {
         /// The URL.
         url: String,
-        /// What is wrong.
+        /// The problem with the document.
         problem: String,
     },
-    /// It does not answer in time, or not at all.
+    /// The provider does not answer in time, or not at all.
     #[error("{0} does not answer in time; try again later")]
     Unavailable(String),
 }
@@ -63,7 +63,7 @@ impl Default for BlueprintProviders {
 }
 
 impl BlueprintProviders {
-    /// Reads the blueprint at `url`, which `provider` has. `token` is the user's, and empty if there is none.
+    /// Reads the blueprint at `url` from `provider`. `token` is the user's token, and is empty if there is none.
     pub async fn read(
         &self,
         provider: &ProviderConfig,

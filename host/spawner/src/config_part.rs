@@ -1,4 +1,4 @@
-//! A part of the configuration, for work that begins anew when it changes.
+//! A part of the configuration, for work that starts again when the part changes.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ where
         (self.of)(&self.config.borrow_and_update())
     }
 
-    /// Does `work` until the part is another than `current`, or until `stop`. Work that ends waits for that.
+    /// Does `work` until the part differs from `current`, or until `stop`. If the work ends earlier, this still waits
+    /// for one of the two.
     pub async fn while_it_is(
         &mut self,
         current: &T,

@@ -1,8 +1,8 @@
 //! The spawner: the state of every lab, and the drivers that change it.
 //!
 //! Read it in this order: [`Labs`] (finds the driver of a lab), `driver` (one task per lab: it writes an accepted
-//! request into the lab's record, makes the requests that the plan asks for, and publishes what happens), `decide` (from
-//! a request to objects), `children` (what labs start: kernels and pools), `upkeep` (the background tasks).
+//! request into the lab's record, makes the requests that the plan asks for, and publishes what happens), `decide`
+//! (from a request to objects), `children` (what labs start: kernels and pools), `upkeep` (the background tasks).
 
 pub mod blueprint_providers;
 mod children;

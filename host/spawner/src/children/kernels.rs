@@ -15,7 +15,7 @@ use crate::published::snapshot::LabSnapshot;
 /// A kernel at one moment.
 #[derive(Debug, Clone)]
 pub struct KernelSnapshot {
-    /// The pod and its stages, as of a lab.
+    /// The pod and its stages, in the same form as those of a lab.
     pub spawn: Arc<LabSnapshot>,
     /// The kernel's process; `None` until its launcher has reported it.
     pub process: Option<KernelProcess>,
@@ -36,7 +36,7 @@ impl Labs {
         keys.iter().filter_map(|key| self.kernel(key)).collect()
     }
 
-    /// One kernel.
+    /// The kernel with this key.
     pub fn kernel(&self, key: &SpawnKey) -> Option<KernelSnapshot> {
         Some(KernelSnapshot { spawn: self.lab(key)?, process: self.kernel_links().process(key) })
     }
@@ -51,12 +51,13 @@ impl Labs {
         self.kernel_links().restart(key)
     }
 
-    /// The commands for a kernel's launcher; `None` if launchers hold as many connections already as they may.
+    /// Connects a kernel's launcher, and returns the commands for it. Returns `None` if launchers already hold as many
+    /// connections as they may.
     pub fn connect_launcher(&self, key: &SpawnKey) -> Option<mpsc::Receiver<LauncherCommand>> {
         self.kernel_links().connect(key, self.most_connections_of_pods())
     }
 
-    /// Notes what a kernel's launcher says about its process.
+    /// Notes the report of a kernel's launcher about its process.
     pub fn report_process(&self, key: &SpawnKey, process: KernelProcess) {
         self.kernel_links().report(key, process);
     }

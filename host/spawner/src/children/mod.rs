@@ -1,5 +1,5 @@
-//! What labs start: kernels and Dask pools. They are spawns with drivers of their own, and end with their lab, before it;
-//! only a pool that is to outlive its lab goes on.
+//! The children that labs start: kernels and Dask pools. They are spawns with drivers of their own. They end with their
+//! lab, before it; only a pool that is to outlive its lab goes on.
 
 pub(crate) mod kernels;
 pub(crate) mod pools;
@@ -28,7 +28,7 @@ use crate::labs::registry::Handle;
 use crate::published::view::View;
 use wasmspawner_kubernetes::random_token::random_token;
 
-/// How long a child that asks for its stop in vain waits before it asks again.
+/// The pause after a failed attempt to stop a child, before the next attempt.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Labs {
@@ -71,7 +71,7 @@ impl Labs {
         keys
     }
 
-    /// How many children of each kind have each status, zeros included.
+    /// Counts the children of each kind in each status, zeros included.
     pub fn count_children(&self) -> Vec<(ChildKind, LabStatus, usize)> {
         let registry = self.registry();
         let present = registry.iter().filter_map(|(key, handle)| {
@@ -93,12 +93,14 @@ impl Labs {
         self.lab(key).is_some_and(|child| child.about.description.token_digest() == Some(&presented))
     }
 
-    /// How many connections programs in pods may hold: half of all, because the rest is for the Hub and for people.
+    /// The most connections that programs in pods may hold: half of all, because the rest is for the Hub and for
+    /// people.
     pub(crate) fn most_connections_of_pods(&self) -> usize {
         (self.context().config.current().http.max_connections / 2).max(1)
     }
 
-    /// What the policies learn about an action on something that exists. A pool may be about to have other `workers`.
+    /// Describes a lab or a child to the policies, for an action on it. `workers` is given if a pool is about to have
+    /// another number of them.
     pub(crate) fn subject(&self, key: &SpawnKey, workers: Option<WorkerRange>) -> Subject {
         let description = self.lab(key).map(|spawn| Arc::clone(&spawn.about.description));
         let about = |child: &ChildKey| {
@@ -119,7 +121,7 @@ impl Labs {
         }
     }
 
-    /// A lab that runs.
+    /// Returns the lab if it is running.
     fn running_lab(&self, lab: &LabKey) -> Result<RunningLab, SpawnError> {
         let view = self.view(&lab.clone().into());
         let snapshot = view.as_ref().and_then(|view| view.snapshot.clone()).ok_or(SpawnError::NoLab)?;
@@ -151,7 +153,7 @@ impl Labs {
         })
     }
 
-    /// Whether a lab has children that end before it.
+    /// The presence of children that end before the lab.
     pub(crate) fn children_of(&self, lab: &LabKey) -> Presence {
         let registry = self.registry();
         let presence = |view: &View| match &view.snapshot {

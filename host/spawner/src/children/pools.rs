@@ -1,4 +1,4 @@
-//! Dask pools: how many workers they have, and the orders for their schedulers.
+//! Dask pools: their numbers of workers, and the orders for their schedulers.
 
 use std::sync::Arc;
 
@@ -23,19 +23,19 @@ use crate::published::snapshot::LabSnapshot;
 /// A Dask pool at one moment.
 #[derive(Debug, Clone)]
 pub struct PoolSnapshot {
-    /// The scheduler's pod and its stages, as of a lab.
+    /// The scheduler's pod and its stages, in the same form as those of a lab.
     pub spawn: Arc<LabSnapshot>,
-    /// What the client has asked for.
+    /// The pool that the client has asked for.
     pub description: PoolDescription,
-    /// What the pool wants and gets, and what its scheduler says.
+    /// The workers that the pool wants and gets, and the reports of its scheduler.
     pub state: PoolState,
-    /// How many pods of workers there are.
+    /// The number of worker pods.
     pub pods: u32,
     /// The name of the scheduler's pod.
     pub pod: Option<String>,
-    /// Why workers are missing.
+    /// The reason why workers are missing.
     pub waiting: Option<String>,
-    /// Why the pool is not to have more workers, if it would have more without a limit.
+    /// The reason why the pool cannot have more workers, if it would have more without a limit.
     pub limited: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Labs {
         self.children_of_kind(lab, ChildKind::DaskPool)
     }
 
-    /// One Dask pool.
+    /// The Dask pool with this key.
     pub fn pool(&self, key: &SpawnKey) -> Option<PoolSnapshot> {
         let view = self.view(key)?;
         let spawn = view.snapshot?;
@@ -77,7 +77,7 @@ impl Labs {
         });
         let pods = workers.iter().filter(|pod| !pod.is_deleting()).count();
         let pods = u32::try_from(pods).unwrap_or(u32::MAX);
-        // What the cluster refused before is over when nothing is missing.
+        // An earlier refusal of the cluster no longer counts when no pod is missing.
         let refused = state.trouble.clone().filter(|_| pods < state.demand.target);
         Some(PoolSnapshot {
             description,
@@ -96,8 +96,8 @@ impl Labs {
         pool.is_none_or(|pool| pool.certificate == digest)
     }
 
-    /// Changes how many workers a pool may have. `user` is set when users change their own; then the policies are asked
-    /// whether they may.
+    /// Changes the number of workers that a pool may have. `user` is set when users change their own pools; the
+    /// policies are then asked for permission.
     pub async fn scale_pool(
         &self,
         key: &SpawnKey,
@@ -105,7 +105,7 @@ impl Labs {
         user: Option<&Identity>,
     ) -> Result<(), SpawnError> {
         self.require_ready()?;
-        // In the user's turn, so that policies count what others have got before.
+        // The user's turn is taken first, so that policies count the workers that earlier requests have got.
         let turn = self.turn_of(&key.lab.user).await?;
         let Some(pool) = self.lab(key) else { return Err(Refusal::NoLab.into()) };
         if let Some(identity) = user {
@@ -122,56 +122,57 @@ impl Labs {
         self.send_in_turn(key, turn, |waiting| Message::Scale(workers, waiting)).await
     }
 
-    /// How many workers all pools are to have, and how many are connected to their schedulers.
+    /// Counts the workers that all pools are to have, and those that are connected to their schedulers.
     pub fn count_workers(&self) -> (usize, usize) {
         self.pool_links().count_workers()
     }
 
-    /// The orders for a pool's scheduler.
+    /// Connects a pool's scheduler, and returns the orders for it.
     pub fn connect_scheduler(&self, key: &SpawnKey) -> Result<watch::Receiver<WorkerOrder>, NoOrders> {
         self.pool_links().connect(key, self.most_connections_of_pods())
     }
 
-    /// Notes what a pool's scheduler says: how many workers are connected to it, and how many it wants.
+    /// Notes the report of a pool's scheduler: the number of workers connected to it, and the number that it wants.
     pub fn report_workers(&self, key: &SpawnKey, ready: u32, wanted: u32) {
         let changed = self.pool_links().report(key, ready, wanted, self.workers_allowed());
         self.wake_pools(&changed);
     }
 
-    /// A pool was accepted, or found after a restart with `present` workers.
+    /// Adds a pool that was accepted, or that was found after a restart with `present` workers.
     pub(crate) fn add_pool(&self, key: &SpawnKey, workers: WorkerRange, present: u32) {
         let allowed = self.workers_allowed_now();
         self.wake_pools(&self.pool_links().add(key, workers, present, allowed));
     }
 
-    /// Notes how many pods of workers a pool has.
+    /// Notes the number of worker pods of a pool.
     pub(crate) fn note_workers(&self, key: &SpawnKey, present: usize) {
         let present = u32::try_from(present).unwrap_or(u32::MAX);
         let allowed = self.workers_allowed_now();
         self.wake_pools(&self.pool_links().note_present(key, present, allowed));
     }
 
-    /// How many workers a user may have now: pools that are found one after the other do not grow before all are known.
+    /// The number of workers that a user may have now. Pools that are found one after the other do not grow before all
+    /// are known.
     fn workers_allowed_now(&self) -> u32 {
         if self.is_ready() { self.workers_allowed() } else { 0 }
     }
 
-    /// Shares the workers of each user anew: all pools are known now, or another number is allowed.
+    /// Distributes the workers of each user again, because all pools are known now, or another number is allowed.
     pub(crate) fn share_workers(&self) {
         self.wake_pools(&self.pool_links().share_all(self.workers_allowed()));
     }
 
-    /// A pool is ending. Its workers count until they are gone.
+    /// Ends a pool. Its workers count until they are gone.
     pub(crate) fn end_pool(&self, key: &SpawnKey) {
         self.resize_pool(key, WorkerRange::fixed(0));
     }
 
-    /// The driver of a pool has accepted another number of workers.
+    /// Changes the number of workers of a pool, after the driver of the pool has accepted it.
     pub(crate) fn resize_pool(&self, key: &SpawnKey, workers: WorkerRange) {
         self.wake_pools(&self.pool_links().resize(key, workers, self.workers_allowed()));
     }
 
-    /// A pool is gone. Other pools may have its workers.
+    /// Forgets a pool that is gone. Other pools may have its workers.
     pub(crate) fn forget_pool(&self, key: &SpawnKey) {
         self.wake_pools(&self.pool_links().forget(key, self.workers_allowed()));
     }

@@ -11,10 +11,10 @@ use wasmspawner_core::forgotten::{Check, ForgottenRules, KnownLab, Tracker};
 use wasmspawner_hub::{HubApi, HubError};
 use wasmspawner_telemetry::{HubCheck, Metrics};
 
-/// For how long the last check is reused, so that a thousand requests at once ask the Hub only once.
+/// The time for which the last check is reused, so that a thousand requests at once ask the Hub only once.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// Compares the labs with the servers that the Hub knows.
+/// A comparison of the labs with the servers that the Hub knows.
 pub struct HubComparison {
     hub: Arc<HubApi>,
     rules: ForgottenRules,
@@ -28,22 +28,22 @@ struct State {
 }
 
 impl HubComparison {
-    /// A comparison that begins now. How long labs have been forgotten is not known across restarts.
+    /// Creates a comparison that begins now. The time for which labs have been forgotten does not survive a restart.
     pub fn new(hub: Arc<HubApi>, rules: ForgottenRules) -> Self {
         Self { hub, rules, state: Mutex::default() }
     }
 
-    /// How often the labs are compared.
+    /// The interval at which the labs are compared.
     pub(crate) fn every(&self) -> Duration {
         self.rules.check_every.unsigned_abs()
     }
 
-    /// How long a lab must be found forgotten before it is stopped; `None`: labs are not stopped for that.
+    /// The time for which a lab must be found forgotten before it is stopped; `None` if labs are not stopped for that.
     pub(crate) fn stop_after(&self) -> Option<SignedDuration> {
         self.rules.stop_after
     }
 
-    /// Compares the labs that run, or answers what the last comparison has shown when that is not long ago.
+    /// Compares the running labs, or returns the result of the last comparison if that is recent.
     pub(crate) async fn check(
         &self,
         running: impl FnOnce() -> Vec<KnownLab>,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use wasmspawner_core::config::Config;
 
-/// The configuration, which may be replaced while the service runs. Whoever needs two settings that belong together
-/// takes them from one `current()`.
+/// The configuration, which may be replaced while the service runs. Two settings that belong together must be taken
+/// from one `current()`.
 #[derive(Debug)]
 pub struct LiveConfig(watch::Sender<Arc<Config>>);
 

@@ -66,12 +66,12 @@ pub struct Context {
     pub secrets: SiteSecrets,
     /// The records of operations on labs.
     pub history: History,
-    /// The records of operations on what labs start. They are apart, so that nobody who starts many kernels pushes out
-    /// the records of labs.
+    /// The records of operations on children of labs. They are separate, so that a user who starts many kernels does
+    /// not push out the records of labs.
     pub history_of_children: History,
-    /// Which users have had a lab before.
+    /// The users who have had a lab before.
     pub provisioned: Provisioned,
-    /// Which server uses which volume claims. Only where claims outlive labs.
+    /// The volume claims of each server. Only where claims outlive labs.
     pub volumes: Option<Volumes>,
     /// Compares the labs with the servers that the Hub knows. Only where the service may ask the Hub.
     pub hub: Option<HubComparison>,
@@ -83,7 +83,7 @@ pub struct Context {
     pub clock: Clock,
 }
 
-/// What is done about the namespace of a claim, in terms of namespaces without one.
+/// Converts the fate of a claim's namespace to the reclaim mode of namespaces without a claim.
 pub(crate) fn reclaim_of(fate: NamespaceFate) -> NamespaceReclaim {
     match fate {
         NamespaceFate::Deleted | NamespaceFate::Retained => NamespaceReclaim::Retain,
@@ -103,7 +103,7 @@ impl Context {
         }
     }
 
-    /// The names of a lab: those that were kept from earlier labs, and otherwise what the templates give.
+    /// The names of a lab: those that were kept from earlier labs, and otherwise those that the templates give.
     pub(crate) fn names(&self, key: &LabKey) -> Result<LabNames, NameError> {
         let rules = self.rules();
         let remembering = self.volumes.as_ref().filter(|_| rules.config.names.remembers_pvc());
@@ -121,8 +121,8 @@ impl Context {
         if key.is_lab() { &self.history } else { &self.history_of_children }
     }
 
-    /// What becomes of the namespace when the lab is stopped: a child never has one of its own, and that of a claim goes with
-    /// its target.
+    /// The reclaim mode of the namespace when the lab is stopped. A child never has a namespace of its own, and the
+    /// namespace of a claim goes with its target.
     pub(crate) fn reclaim(&self, key: &SpawnKey, place: &Place) -> NamespaceReclaim {
         match &place.claim {
             _ if !key.is_lab() || place.workload.is_some() => NamespaceReclaim::Single,
@@ -131,7 +131,7 @@ impl Context {
         }
     }
 
-    /// True if the namespace of a place has limits that are not of one lab.
+    /// True if the namespace of a place has limits that are not those of one lab.
     pub(crate) fn is_shared(&self, place: &Place) -> bool {
         match &place.claim {
             Some(claim) => claim.fate == NamespaceFate::Shared,
@@ -169,14 +169,15 @@ impl Context {
         self.clusters.get(place.cluster.as_ref())
     }
 
-    /// The place of a lab that is being accepted. If it may get a claim, its record names that before it is made.
+    /// The place of a lab that is being accepted. If the lab may get a claim, its record names the claim before the
+    /// claim is made.
     pub(crate) fn first_place(&self, key: &SpawnKey, names: &LabNames, operation: JobId) -> Place {
         let claims = key.is_lab() && self.environments.is_some();
         let claim = claims.then(|| PlaceClaim::of_lab(&key.object_name(), operation));
         Place { claim, ..Place::of(names) }
     }
 
-    /// What the operator grants to the policy of this name.
+    /// The grants of the operator to the policy of this name.
     pub(crate) fn grants(&self, policy: &str) -> Grants {
         let config = self.config.current();
         let configured = config.policies.iter().find(|configured| configured.name == policy);

@@ -1,4 +1,4 @@
-//! Which users have had a lab before. Init containers that prepare a new user are not run for them again.
+//! The users who have had a lab before. Init containers that prepare a new user are not run for them again.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -10,7 +10,7 @@ use wasmspawner_core::names::{KeptNames, LabNames, NameError};
 use crate::blueprint_providers::BlueprintProviders;
 use wasmspawner_policies::Policies;
 
-/// The configuration and the policies, which decide about labs; nothing of the cluster.
+/// The configuration and the policies, which decide about labs. They contain nothing of the cluster.
 #[derive(Clone)]
 pub struct SiteRules<'a> {
     /// The validated configuration.
@@ -24,7 +24,7 @@ pub struct SiteRules<'a> {
 }
 
 impl SiteRules<'_> {
-    /// The names of a lab: those in `kept`, and otherwise what the templates give. Fails if no lab may be in the
+    /// The names of a lab: those in `kept`, and otherwise those that the templates give. Fails if no lab may be in the
     /// namespace.
     pub(crate) fn names(&self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
         let names = self.config.names.resolve_keeping(kept, &key.user, &key.server, None)?;

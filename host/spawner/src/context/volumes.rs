@@ -24,7 +24,7 @@ pub struct Volumes {
     order: Arc<tokio::sync::RwLock<()>>,
 }
 
-/// What exists in the cluster under the names that a server's own claim could have.
+/// The result of searching the cluster for a server's own claim, under the names that it could have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OwnClaim {
     /// No claim that prevents the use of the name that the templates give now.
@@ -134,8 +134,8 @@ impl Volumes {
         Ok(release)
     }
 
-    /// Leaves out the claims that name another user, or another installation of the service. A record is written before its claims are looked at, so it may have
-    /// claims that the server has never got.
+    /// Leaves out the claims that name another user, or another installation of the service. A record is written before
+    /// its claims are looked at, so it may have claims that the server has never got.
     async fn without_claims_of_others(
         &self,
         key: &LabKey,

@@ -1,5 +1,5 @@
-//! Approves a request: whether it is valid, allowed and within the limits. This is the part of a decision that the caller
-//! waits for.
+//! Approves a request: checks that it is valid, allowed and within the limits. This is the part of a decision that the
+//! caller waits for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,25 +47,25 @@ pub(crate) struct Approved {
     pub(crate) request: SpawnRequest,
     pub(crate) names: LabNames,
     pub(crate) user: User,
-    /// What the policies are asked about.
+    /// The subject of the questions to the policies.
     pub(crate) subject: Subject,
-    /// The blueprints that hold for it; those of its lab for a child.
+    /// The blueprints that apply to the request. A child has those of its lab.
     pub(crate) blueprints: Chosen,
     pub(crate) quotas: Vec<(Source, Quota)>,
-    /// The image that was chosen, and by whom; that of a child's lab, unless the request chooses another.
+    /// The chosen image and its source. A child has the image of its lab, unless the request chooses another.
     pub(crate) image: Option<(Source, Image)>,
     pub(crate) child: Option<Arc<ApprovedChild>>,
-    /// What becomes of the namespace, if that comes from a claim; that of the lab for a child.
+    /// The fate of the namespace, if the namespace comes from a claim. A child has that of its lab.
     pub(crate) fate: Option<NamespaceFate>,
-    /// The cluster; `None` for the service's own. A child is in that of its lab.
+    /// The cluster; `None` for the service's own. A child is in the cluster of its lab.
     pub(crate) cluster: Option<ClusterRef>,
     /// True for a lab that gets a Service in the service's own cluster.
     pub(crate) has_service: bool,
-    /// Who issues the lab's certificate; `None` if the lab is reached without TLS.
+    /// The issuer of the lab's certificate; `None` if the lab is reached without TLS.
     pub(crate) certificate: Option<CertificateIssuer>,
 }
 
-/// What makes an approved spawn that of a child.
+/// The part of an approved spawn that only a child has.
 pub(crate) struct ApprovedChild {
     pub(crate) launch: ChildLaunch,
     pub(crate) lab: ParentPod,
@@ -73,7 +73,7 @@ pub(crate) struct ApprovedChild {
     pub(crate) keeps_image: bool,
 }
 
-/// What the pods of a child run.
+/// The program that the pods of a child run.
 pub(crate) enum ChildLaunch {
     Kernel(Launch),
     DaskPool(PoolLaunch),
@@ -87,7 +87,7 @@ impl ChildLaunch {
 
 /// Approves a request to start a lab.
 ///
-/// `names` are the names of the lab's objects; `so_far` is what the user has already, and has used.
+/// `names` are the names of the lab's objects. `so_far` is the user's present and past use.
 pub(crate) async fn approve(
     rules: &SiteRules<'_>,
     names: LabNames,
@@ -150,8 +150,8 @@ fn names_in_workload(
     Ok(names.of_child(namespace.clone(), object))
 }
 
-/// The same for a child of `lab`, which runs. `names` are the names of the lab's objects. The options of the lab hold for
-/// its children too, except those that the request replaces.
+/// Approves a request to start a child of `lab`, which is running. `names` are the names of the lab's objects. The
+/// options of the lab apply to its children, too, except those that the request replaces.
 pub(crate) async fn approve_child(
     rules: &SiteRules<'_>,
     names: LabNames,
@@ -220,7 +220,7 @@ pub(crate) async fn approve_child(
     let quotas = quotas(rules.policies.limits(&user, usage, &question.subject).await?);
     let mut names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
     if matches!(&request.child, Child::DaskPool(pool) if pool.outlives_lab) {
-        // That of the lab is deleted with the lab.
+        // The service account of the lab is deleted with the lab.
         names.service_account = names.object.clone();
     }
     Ok(Approved {
@@ -255,7 +255,7 @@ fn about_blueprint(chosen: &Chosen) -> Option<SubjectBlueprint> {
     chosen.resolved.as_deref().map(SubjectBlueprint::from)
 }
 
-/// What the policies learn about a child.
+/// Describes a child for the policies.
 pub(crate) fn about(child: &Child, name: &ChildName) -> SubjectChild {
     let (name, workers) = match child {
         Child::Kernel(kernel) => (kernel.name.clone(), 0),
@@ -264,7 +264,7 @@ pub(crate) fn about(child: &Child, name: &ChildName) -> SubjectChild {
     SubjectChild { kind: child.kind(), name, workers }
 }
 
-/// How the program in a child's pod reaches the service.
+/// The connection from the program in a child's pod to the service.
 pub(crate) struct ServiceLink {
     /// The URL of the child in the API.
     pub(crate) url: String,
@@ -319,7 +319,7 @@ impl Approved {
         Place { has_service, certificate, ..context.first_place(key, &self.names, operation) }
     }
 
-    /// The same request, in the namespace that the lab's claim has brought.
+    /// Returns the same request for the namespace that the lab's claim has brought.
     pub(crate) fn bound(&self, place: &Place) -> Self {
         let names = LabNames { namespace: place.namespace.clone(), ..self.names.clone() };
         let fate = place.claim.as_ref().map(|claim| claim.fate);
@@ -328,7 +328,7 @@ impl Approved {
         Self { names, fate, cluster: place.cluster.clone(), has_service, certificate, ..self.clone() }
     }
 
-    /// The lab of a child that ends with it.
+    /// The lab of this child, if the child ends with it.
     pub(crate) fn parent(&self) -> Option<&ParentPod> {
         let child = self.child.as_ref()?;
         (!child.launch.outlives_lab()).then_some(&child.lab)
@@ -339,7 +339,8 @@ impl Approved {
         self.child.as_ref().is_some_and(|child| child.keeps_image)
     }
 
-    /// Adds to a description what only the request says: a blueprint of others, and the child, if this is one.
+    /// Adds the parts that only the request contains to a description: a blueprint that the site has not written, and
+    /// the child, if this is one.
     pub(crate) fn complete(&self, description: &mut LabDescription) {
         description.foreign_blueprint = self.blueprints.foreign.as_deref().cloned();
         match self.child.as_ref().map(|child| &child.launch) {

@@ -1,4 +1,4 @@
-//! The blueprints of a lab: which one is chosen, and what it means.
+//! The blueprints of a lab: the choice of one, and its resolution.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use wasmspawner_core::workload::{WORKLOAD, Workload};
 use crate::context::rules::SiteRules;
 use crate::errors::SpawnError;
 
-/// The blueprints that hold for a lab, and how they were chosen.
+/// The blueprints that apply to a lab, and the choice that led to them.
 #[derive(Clone, Default)]
 pub(crate) struct Chosen {
-    /// All of them together; `None` if there are none.
+    /// All blueprints together; `None` if there are none.
     pub(crate) resolved: Option<Arc<Resolved>>,
-    /// The one among them that the site has not written.
+    /// The blueprint among them that the site has not written.
     pub(crate) foreign: Option<Arc<ForeignBlueprint>>,
-    /// The options with which they were chosen.
+    /// The options with which the blueprints were chosen.
     options: Options,
 }
 
@@ -55,8 +55,9 @@ impl Chosen {
     }
 }
 
-/// The blueprints of a lab that is to be started. What they say is put into the request's options in place of the choice,
-/// which policies do not parse. A server of a blueprint's name is of that blueprint, unless another one was chosen.
+/// Chooses the blueprints of a lab that is to be started. Their values are put into the request's options in place of
+/// the choice, which policies do not parse. A server with the name of a blueprint uses that blueprint, unless another
+/// one was chosen.
 pub(crate) async fn choose(
     rules: &SiteRules<'_>,
     request: &mut SpawnRequest,
@@ -97,8 +98,8 @@ pub(crate) async fn choose(
     Ok(chosen)
 }
 
-/// What the blueprint of this name means for a lab of the user: one of the site, or else of the user's own. `token` is the
-/// user's, for who provides the latter.
+/// Resolves the blueprint of this name for a lab of the user: a blueprint of the site, or else one of the user's own.
+/// `token` is the user's token, for the provider of the latter.
 pub(crate) async fn resolve(
     rules: &SiteRules<'_>,
     user: &Identity,
@@ -125,7 +126,8 @@ pub(crate) fn take_workload(rules: &SiteRules<'_>, request: &mut SpawnRequest) -
     Ok(())
 }
 
-/// The blueprints of a lab that runs, for what it starts. Those of others are not read again.
+/// Returns the blueprints of a running lab, for its children. Blueprints that the site has not written are not read
+/// again.
 pub(crate) fn of_lab(
     rules: &SiteRules<'_>,
     lab: &LabDescription,
@@ -149,7 +151,8 @@ pub(crate) fn of_lab(
     Ok(Chosen { options: named, ..chosen })
 }
 
-/// The blueprint of a repository, or of the user, if one of them is wanted. It extends a blueprint that is wanted beside it.
+/// Reads the blueprint of a repository, or of the user, if one of them is wanted. It extends the blueprint that is
+/// wanted along with it.
 async fn foreign(
     rules: &SiteRules<'_>,
     user: &Username,
@@ -200,8 +203,8 @@ fn text(options: &mut Options, name: &str) -> Option<String> {
     options.remove(name).map(|value| value.to_string()).filter(|text| !text.is_empty())
 }
 
-/// The form with what the user may choose before its fields. A policy's own HTML stays as it is, and so does the form of a
-/// server whose name says which blueprint it is of.
+/// Puts the choices of a blueprint and of a repository before the fields of a form. A policy's own HTML stays as it is,
+/// and so does the form of a server that is named after its blueprint.
 pub(crate) fn offer(rules: &SiteRules<'_>, context: &FormContext, form: Form) -> Form {
     let Form::Fields(fields) = form else { return form };
     let library = &rules.blueprints.library;
@@ -256,7 +259,7 @@ fn field(name: &str, label: &str, help: &str, kind: FieldKind) -> Field {
     }
 }
 
-/// The blueprint of the server's name that the user may choose.
+/// The blueprint with the name of the server, if the user may choose it.
 fn of_server(library: &Library, server: &ServerName, groups: &[String]) -> Option<ObjectName> {
     library.choices(groups).map(|(name, _)| name).find(|name| name.as_str() == server.as_str()).cloned()
 }

@@ -18,9 +18,9 @@ use super::approve::Approved;
 use crate::context::Context;
 use crate::errors::SpawnError;
 
-/// How long a certificate is valid: longer than labs run.
+/// The validity of a certificate, which is longer than labs run.
 const VALID_FOR: SignedDuration = SignedDuration::from_hours(365 * 24);
-/// How much the clocks of nodes may differ.
+/// The most by which the clocks of nodes may differ.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(1);
 
 /// Issues the certificate of a lab, if the service itself does that at this site.
@@ -78,7 +78,7 @@ fn issue(
     params.not_after = moment(now.checked_add(VALID_FOR))?;
     let signed = params.signed_by(&own_key, &issuer).map_err(certificate)?;
     Ok(IssuedCertificate {
-        // A client that knows only the root needs the authority's certificate, too, where that is not the root.
+        // A client that knows only the root also needs the authority's certificate, where that is not the root.
         chain: format!("{}{authority}", signed.pem()),
         key: SecretString::new(own_key.serialize_pem()),
         authority: authority.to_owned(),

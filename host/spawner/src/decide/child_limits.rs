@@ -1,4 +1,4 @@
-//! What the site allows of kernels and Dask pools, whatever the policies say.
+//! The site's limits on kernels and Dask pools, which apply regardless of the policies.
 
 use wasmspawner_core::config::Config;
 use wasmspawner_core::dask::Pool;
@@ -8,7 +8,7 @@ use wasmspawner_core::record::Place;
 use crate::errors::SpawnError;
 use crate::errors::denied_by::DeniedBy;
 
-/// Refuses a child when its user has as many of its kind as allowed.
+/// Refuses a child if its user already has as many of its kind as allowed.
 pub(crate) fn allow_another(
     (have, allowed): (u32, u32),
     what: &str,
@@ -22,7 +22,7 @@ pub(crate) fn allow_another(
     Err(SpawnError::denied(message, DeniedBy::configuration(key)))
 }
 
-/// Refuses a pool when its user has no room for the workers that it has at least.
+/// Refuses a pool if its user has no room for its minimum number of workers.
 pub(crate) fn allow_workers(asked: u32, (have, allowed): (u32, u32)) -> Result<(), SpawnError> {
     if have.saturating_add(asked) <= allowed {
         return Ok(());
@@ -34,7 +34,7 @@ pub(crate) fn allow_workers(asked: u32, (have, allowed): (u32, u32)) -> Result<(
     Err(SpawnError::denied(message, DeniedBy::configuration("limits.per_user.dask_workers")))
 }
 
-/// Changes a pool as the site wants it, or says why that cannot be done.
+/// Adapts a pool to the rules of the site. Fails with the reason if that is not possible.
 pub(crate) fn follow_rules_of_site(pool: &mut Pool, config: &Config, lab: &Place) -> Result<(), SpawnError> {
     pool.workers = config.dask.workers(pool.workers);
     pool.idle_timeout = config.dask.idle_timeout(pool.idle_timeout);

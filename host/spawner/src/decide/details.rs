@@ -1,4 +1,4 @@
-//! What is told of a lab whose objects are decided.
+//! The details of a lab, known once its objects are decided.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::context::rules::SiteRules;
 use crate::published::snapshot::LabDetails;
 use wasmspawner_policies::LoadedPolicy;
 
-/// A lab as it is decided, before what is decided elsewhere is added.
+/// Describes a lab as it is decided. The parts that are decided elsewhere are added later.
 pub(crate) fn details(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
     let resources = &spawn.resources;
     let share = |cpu: Option<u64>, memory| ResourceAmount { cpu: cpu.map(cpus), memory };

@@ -1,5 +1,5 @@
-//! From a request to a lab's objects: approve it, fetch what it refers to, compose the answers of the policies, build
-//! the objects.
+//! Turns a request into a lab's objects: approves it, fetches the facts that it refers to, composes the answers of the
+//! policies, and builds the objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,21 +37,21 @@ use wasmspawner_policies::Patience;
 pub(crate) struct Decided {
     pub(crate) about: Arc<LabDetails>,
     pub(crate) objects: LabObjects,
-    /// Which policy or setting decided each field.
+    /// The policy or setting that decided each field.
     pub(crate) provenance: Provenance,
     /// The record of the volume claims that the lab uses.
     volumes: Option<VolumeRecord>,
     terms: LabTimeLimits,
-    /// The environment that the lab has to have and does not have yet. The rest is then decided again.
+    /// The environment that the lab still has to get. The rest is then decided again.
     environment: Option<EnvironmentChoice>,
     /// The workload into which the lab is put, if it has no pod of its own.
     pub(crate) workload: Option<WorkloadLab>,
-    /// What the service counts because no `ResourceQuota` of a namespace does: all labs share one.
+    /// The quota that the service counts because no `ResourceQuota` of a namespace does: all labs share one namespace.
     quota: Option<Quota>,
 }
 
-/// The rest of the decision, which is made after the caller was told that the spawn has begun. Nobody would repeat it, so busy
-/// policies are asked again while there is time.
+/// Makes the rest of the decision, after the caller was told that the spawn has begun. Nobody would repeat the request,
+/// so busy policies are asked again while there is time.
 pub(crate) async fn decide(
     context: &Context,
     approved: &Approved,
@@ -64,7 +64,7 @@ pub(crate) async fn decide(
     let cluster = cluster.map_err(SpawnError::into_failure)?;
     let in_workload = cluster.workload.is_some();
     let decided = decide_with(&context.rules(), approved, operation, spawn, cluster, &patience).await?;
-    // What a lab uses is remembered. A child may use less.
+    // The claims that a lab uses are remembered. A child may use fewer.
     let kept = matches!(approved.fate, None | Some(NamespaceFate::Shared))
         && decided.environment.is_none()
         && !in_workload;
@@ -127,13 +127,13 @@ pub(crate) async fn decide_with(
     let mut decided = build(rules, approved, spawn, volumes, operation);
     decided.objects.routes = routes;
     if approved.fate.is_some() {
-        // It is the target's.
+        // The namespace belongs to the target.
         decided.objects.namespace = None;
     }
     Ok(Decided { environment, ..decided })
 }
 
-/// A lab that is put into a workload. It has no volume claims, and no environment.
+/// Builds a lab that is put into a workload. It has no volume claims, and no environment.
 fn build_in_workload(
     rules: &SiteRules<'_>,
     approved: &Approved,
@@ -155,7 +155,7 @@ fn environment(
     if approved.fate.is_some() || approved.child.is_some() {
         return Ok(None);
     }
-    // It was checked before the answers were merged.
+    // The class was checked before the answers were merged.
     let asked = spawn.environment_class.as_deref().and_then(|asked| EnvironmentChoice::parse(asked).ok());
     match (&rules.config.environments, asked) {
         (Some(site), asked) => Ok(asked.or_else(|| site.default_class.clone())),
@@ -171,8 +171,8 @@ fn environment(
     }
 }
 
-/// The names of the lab, and what its templates may contain. If it has a claim that an older KubeSpawner made, that claim
-/// stays its own.
+/// Returns the names of the lab, with the fields that its templates may contain. If the lab has a claim that an older
+/// KubeSpawner made, it keeps that claim.
 fn names(rules: &SiteRules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
     let names = if let OwnClaim::Legacy(pvc) = own_claim {
         let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
@@ -254,8 +254,8 @@ fn build(
     }
 }
 
-/// What leads requests to a lab: its Service with a certificate, or the routes of another cluster. What a lab has started has
-/// neither.
+/// Builds the objects that lead requests to a lab: its Service with a certificate, or the routes of another cluster. A
+/// child has neither.
 fn routes(
     rules: &SiteRules<'_>,
     approved: &Approved,
@@ -276,7 +276,7 @@ fn routes(
     routes.unwrap_or_default()
 }
 
-/// What the lab has its certificate from.
+/// The object from which the lab gets its certificate.
 fn certificate(
     rules: &SiteRules<'_>,
     approved: &Approved,

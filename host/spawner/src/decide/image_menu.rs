@@ -8,13 +8,13 @@ use wasmspawner_core::policy::{FieldError, Image, Options, Value};
 use crate::context::rules::SiteRules;
 use crate::errors::SpawnError;
 
-/// Until a registry has been read for the first time, nobody knows whether it has an image.
+/// The error until a registry has been read for the first time. Before that, nobody knows whether it has an image.
 const NOT_READ_YET: SpawnError = SpawnError::RetryLater(10);
 
-/// The images from which a user chooses, and who decided that.
+/// The images from which a user chooses, and the source of that menu.
 #[derive(Clone, Debug)]
 pub struct UserMenu {
-    /// The policy whose menu it is, or the configuration.
+    /// The policy that has the menu, or the configuration.
     pub source: Source,
     /// The images.
     pub menu: ImageMenu,
@@ -27,9 +27,9 @@ pub(crate) struct ChosenImage {
     entry: MenuEntry,
 }
 
-/// The user's menu: that of the last policy that has one, or all images of the configured repositories; `None` if the
-/// site has neither. A form that has a field `image` itself, or is a policy's own HTML, takes the place of the
-/// configured repositories, but not that of a policy's menu, which says what a user may choose.
+/// Returns the user's menu: that of the last policy that has one, or all images of the configured repositories. Returns
+/// `None` if the site has neither. A form that has a field `image` itself, or is a policy's own HTML, takes the place
+/// of the configured repositories. It does not replace a policy's menu, because that says what a user may choose.
 pub(crate) async fn menu(
     rules: &SiteRules<'_>,
     context: &FormContext,
@@ -89,7 +89,7 @@ fn offer_images(fields: &[Field]) -> bool {
     fields.iter().any(|field| field.name == IMAGE)
 }
 
-/// Parses what the form submitted. The image is taken out of it and looked up in the menu; a policy parses the rest.
+/// Parses the submission of a form. The image is taken out of it and looked up in the menu. A policy parses the rest.
 pub(crate) async fn parse(
     rules: &SiteRules<'_>,
     submission: &Options,
@@ -127,7 +127,7 @@ fn chosen(
 }
 
 impl ChosenImage {
-    /// The image, and who put it into the menu.
+    /// The image, and the source of the menu that contains it.
     pub(crate) fn image(&self) -> (Source, Image) {
         let MenuEntry { reference, digest, label, .. } = self.entry.clone();
         (self.source.clone(), Image { reference, digest, description: Some(label) })

@@ -1,4 +1,5 @@
-//! From a request to the objects of a lab: what is asked, who may, what the policies say, what results.
+//! The decision about a lab, from a request to the objects: the request, the permission, the answers of the policies,
+//! and the result.
 
 pub(crate) mod approve;
 pub(crate) mod blueprints;

@@ -1,4 +1,4 @@
-//! Whether a user may do something, and who does not allow it.
+//! The permissions of users, and the source of each denial.
 
 use wasmspawner_core::policy::compose::Source;
 use wasmspawner_core::policy::{AuthorizeRequest, Denial, Subject, User, Verdict};
@@ -22,7 +22,7 @@ pub(crate) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest
     Ok(())
 }
 
-/// The limits that the policies set, if they allow another lab.
+/// Returns the limits that the policies set. Fails if another lab is not allowed.
 pub(crate) async fn limits(
     rules: &SiteRules<'_>,
     user: &User,
@@ -43,12 +43,12 @@ pub(crate) async fn limits(
     Ok(quotas)
 }
 
-/// The quotas with the policies that have set them.
+/// Returns the quotas with the policies that have set them.
 pub(crate) fn quotas(answers: Vec<PolicyAnswer<Quota>>) -> Vec<(Source, Quota)> {
     answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect()
 }
 
-/// The identity provider does not allow the user anything.
+/// Makes the error for a user to whom the identity provider does not allow anything.
 pub(crate) fn forbidden(refusal: impl std::error::Error) -> SpawnError {
     SpawnError::denied(refusal.to_string(), DeniedBy::identity_provider())
 }

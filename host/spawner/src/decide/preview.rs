@@ -27,7 +27,7 @@ use wasmspawner_policies::Patience;
 pub struct Preview {
     /// The objects that would be created.
     pub objects: LabObjects,
-    /// Which policy or setting decided each field.
+    /// The policy or setting that decided each field.
     pub provenance: Provenance,
 }
 
@@ -54,7 +54,7 @@ pub async fn preview(
     Ok(Preview { objects: decided.objects, provenance: decided.provenance })
 }
 
-/// Used in place of the uid of a record, because none is written.
+/// A stand-in for the uid of a record, because no record is written.
 const NO_RECORD: &str = "00000000-0000-0000-0000-000000000000";
 
 fn placeholders(rules: &SiteRules<'_>) -> SiteSecretData {

@@ -1,5 +1,5 @@
-//! The programs that the service puts into the pods of what labs start. They are files of the Python package, which tests
-//! them.
+//! The programs that the service puts into the pods of kernels and Dask pools. They are files of the Python package,
+//! where they are tested.
 
 use wasmspawner_core::dask::PoolPrograms;
 
@@ -7,10 +7,10 @@ use wasmspawner_core::dask::PoolPrograms;
 pub(crate) const KERNEL_LAUNCHER: &str =
     include_str!("../../../../sdk/python/src/wasmspawner/kernel_launcher.py");
 
-/// How the other programs talk to the service.
+/// The module by which the other programs talk to the service.
 pub(crate) const SERVICE_LINK: &str = include_str!("../../../../sdk/python/src/wasmspawner/service_link.py");
 
-/// What the pods of a Dask pool run.
+/// The programs in the pods of a Dask pool.
 pub(crate) const DASK: PoolPrograms = PoolPrograms {
     pod: include_str!("../../../../sdk/python/src/wasmspawner/dask_pod.py"),
     keeper: include_str!("../../../../sdk/python/src/wasmspawner/dask_keeper.py"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::record::{LabDescription, Place};
 
-/// A lab that runs, as far as its children need to know it.
+/// The parts of a running lab that its children need.
 pub(crate) struct RunningLab {
     pub(crate) place: Place,
     pub(crate) pod: ParentPod,

@@ -1,4 +1,4 @@
-//! What a user has, and has used.
+//! The present and the past use of a user.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use wasmspawner_core::policy::PresentUse;
 
 use wasmspawner_history::History;
 
-/// What a user has beside what is asked for, and has used in past days.
+/// The user's present use besides the request, and the use in past days.
 #[derive(Clone, Default)]
 pub(crate) struct UserUse {
     pub(crate) present: PresentUse,

@@ -1,4 +1,4 @@
-//! Labs in workloads: whether one may be put in, and the requests that put it in and take it out.
+//! Labs in workloads: the permission to put one in, and the requests that put it in and take it out.
 
 use std::time::Duration;
 
@@ -21,28 +21,29 @@ use wasmspawner_kubernetes::k8s::{Creator, KubernetesError, LabInWorkload};
 use wasmspawner_kubernetes::workloads::Workloads;
 use wasmspawner_policies::{Hook, Patience};
 
-/// How long a caller waits until the workload is read.
+/// The time limit for reading the workload while a caller waits.
 const READ_FOR: Duration = Duration::from_secs(5);
 
 /// A workload into which the lab may be put.
 #[derive(Debug)]
 pub(crate) struct AdmittedWorkload {
     pub(crate) injection: Injection,
-    /// A port that no other container of its pods has.
+    /// A port that no other container in the workload's pods has.
     pub(crate) port: u16,
 }
 
 /// A lab that is to be put into a workload.
 pub(crate) struct WorkloadLab {
     pub(crate) lab: LabInWorkload,
-    /// What is applied to the workload.
+    /// The patch that is applied to the workload.
     pub(crate) patch: serde_json::Value,
-    /// What the lab does not have because it has no pod of its own.
+    /// Sentences about the features that the lab lacks because it has no pod of its own.
     pub(crate) without: Vec<String>,
 }
 
-/// Reads the workload that the request names, and asks the policies whether its user may have a lab in it; `None` if the
-/// lab is to have a pod of its own. This is asked while the caller waits for an answer, and again when the lab is built.
+/// Reads the workload that the request names, and asks the policies whether its user may have a lab in it. Returns
+/// `None` if the lab gets a pod of its own. Called while the caller waits for an answer, and again when the lab is
+/// built.
 pub(crate) async fn admit(
     context: &Context,
     approved: &Approved,
@@ -52,7 +53,7 @@ pub(crate) async fn admit(
     let Some(workload) = &approved.request.wanted.workload else { return Ok(None) };
     let Some(workloads) = &context.workloads else { return Err(SpawnError::NO_WORKLOADS) };
     let read = workloads.requests.read(workload, READ_FOR).await?;
-    // Who may not have a lab there does not learn what is there.
+    // A user who may not have a lab there must not learn what is there.
     let template = read.as_ref().map(|object| object.template.clone()).unwrap_or_default();
     let question = InjectRequest {
         user: approved.user.clone(),
@@ -76,8 +77,8 @@ pub(crate) async fn admit(
     Ok(Some(AdmittedWorkload { injection, port }))
 }
 
-/// What the last of the policies lets the lab see, if all of them allow it. Nobody may have a lab in a workload unless a policy
-/// says so.
+/// Asks all policies for permission, and returns the access that the last of them grants. Nobody may have a lab in a
+/// workload unless a policy allows it.
 async fn allowed(
     context: &Context,
     question: &InjectRequest,
@@ -160,14 +161,15 @@ pub(crate) async fn take_out(
     Ok(())
 }
 
-/// Removes what is known of a workload that is gone; another one may have its name by now.
+/// Forgets a workload that is gone, unless another one has its name by now.
 fn forget(workloads: &Workloads, workload: &Workload, uid: &str) {
     if workloads.state(workload).is_some_and(|known| known.uid == uid) {
         workloads.remove(workload);
     }
 }
 
-/// Deletes the lab's objects beside the workload, and the revisions of the workload that have it; true if nothing is left.
+/// Deletes the lab's objects beside the workload, and the revisions of the workload that have it. Returns true if
+/// nothing is left.
 pub(crate) async fn delete_rest(
     context: &Context,
     place: &Place,
@@ -185,7 +187,7 @@ pub(crate) async fn delete_rest(
     Ok(forgotten)
 }
 
-/// Takes out and deletes what an earlier lab has left; true if nothing is left.
+/// Takes out and deletes the remains of an earlier lab. Returns true if nothing is left.
 pub(crate) async fn clear(
     context: &Context,
     place: &Place,
@@ -224,5 +226,5 @@ pub(crate) async fn read(
     Ok(())
 }
 
-/// What becomes of the namespace of a workload: it is somebody else's.
+/// The reclaim mode for the namespace of a workload, which belongs to somebody else.
 pub(crate) const NAMESPACE: NamespaceReclaim = NamespaceReclaim::Single;

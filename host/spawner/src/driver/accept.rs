@@ -49,7 +49,7 @@ impl Driver {
             lab: about.description.clone(),
             ..self.spec_of(&next, Some(approved.requested_by().to_owned()), place.clone())
         };
-        // The end of the service waits for this spawn too.
+        // A shutdown of the service waits for this spawn, too.
         self.accepting = true;
         self.publish();
         let written = self.write(&spec, &SpawnStatus::of(&next), until).await;
@@ -243,7 +243,7 @@ impl Driver {
         Err(SpawnError::RecordTaken)
     }
 
-    /// The places other than the new lab's where an earlier lab has left objects.
+    /// Returns the places where an earlier lab has left objects, except the place of the new lab.
     fn remains_beside(&self, place: &Place) -> Vec<Place> {
         let Some(observer) = &self.observer else { return Vec::new() };
         let mut remains = observer.remains().to_vec();
@@ -287,12 +287,12 @@ impl Driver {
     }
 }
 
-/// What a spawn with this key is at this place.
+/// The kind of a spawn with this key at this place.
 fn kind_at(key: &SpawnKey, place: &Place) -> SpawnKind {
     if place.workload.is_some() { SpawnKind::Injected } else { key.kind() }
 }
 
-/// What the record of a lab in this state asks for.
+/// The desired state for the record of a lab in this state.
 pub(super) fn desired(lab: &Lab) -> Desired {
     match &lab.phase {
         Phase::Starting(_) | Phase::Running(_) => Desired::Running,

@@ -1,4 +1,4 @@
-//! Gets an environment for a lab: makes its claim, and waits until that has a target.
+//! Gets an environment for a lab: makes the lab's claim, and waits until the claim has a target.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,20 @@ use crate::context::Context;
 use crate::errors::{SpawnError, failure};
 use wasmspawner_kubernetes::environments::{Environments, LabClaim};
 
-/// The pause between two attempts to make a claim whose name another one has.
+/// The pause between two attempts to make a claim while another claim has its name.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// A lab that has to get an environment.
 pub(crate) struct ToBind {
     pub(crate) lab: LabKey,
-    /// The place of the lab so far: its namespace is the one that a new target is to have.
+    /// The place of the lab so far. Its namespace is the one that a new target is to have.
     pub(crate) place: Place,
     /// The uid of the lab's record.
     pub(crate) spawn: String,
     pub(crate) choice: EnvironmentChoice,
 }
 
-/// What a lab waits for, in words.
+/// Describes the environment that a lab waits for, in words.
 pub(crate) fn waiting_for(choice: &EnvironmentChoice) -> String {
     match choice {
         EnvironmentChoice::Class(class) => format!("Waiting for an environment of the class {class}."),
@@ -95,14 +95,14 @@ async fn get(environments: &Environments, to_bind: &ToBind) -> Result<Place, Fai
     }
 }
 
-/// The name of the lab's own claim, which its record has already.
+/// Returns the name of the lab's own claim, which is already in the lab's record.
 fn own_claim(to_bind: &ToBind) -> Result<ObjectName, Failure> {
     let own = to_bind.place.claim.as_ref().filter(|claim| claim.own);
     own.map(|claim| claim.name.clone())
         .ok_or_else(|| Failure::service("InternalError", "The record of the lab names no claim"))
 }
 
-/// Makes the claim, once no other one has its name.
+/// Makes the claim, once no other claim has its name.
 async fn make_claim(
     environments: &Environments,
     to_bind: &ToBind,
@@ -124,11 +124,11 @@ async fn make_claim(
 
 fn place_at(to_bind: &ToBind, binding: Binding, claim: ObjectName, own: bool) -> Place {
     let Binding { namespace, cluster, fate } = binding;
-    // Others have what everybody may name.
+    // An environment that everybody may name is shared with others.
     let fate = if own { fate } else { NamespaceFate::Shared };
     Place {
         namespace,
-        // Elsewhere, the cluster's own routes lead to the lab.
+        // In another cluster, that cluster's own routes lead to the lab.
         has_service: to_bind.place.has_service && cluster.is_none(),
         certificate: to_bind.place.certificate.filter(|_| cluster.is_none()),
         cluster,

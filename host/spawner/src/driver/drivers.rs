@@ -22,8 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 impl Labs {
-    /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver. `env` is
-    /// `None` if it is not known yet.
+    /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver. `env`
+    /// is `None` if it is not known yet.
     pub(crate) fn adopt(&self, key: &SpawnKey, stored: StoredSpawn, env: Option<Env>) {
         if self.registry().get(key).is_some() {
             return;
@@ -70,8 +70,8 @@ impl Labs {
         }
     }
 
-    /// A driver in place of one that panicked; `None` if there is no record to make it from. Readers of the operation's
-    /// log continue with the new driver, or come to the end of the log.
+    /// Makes a driver in place of one that panicked. Returns `None` if there is no record to make it from. Readers of
+    /// the operation's log continue with the new driver, or come to the end of the log.
     async fn replacement(&self, key: &SpawnKey) -> Option<Box<Driver>> {
         let found = recover::read_again(self.context(), key).await;
         let log = self.view(key).and_then(|view| view.log);

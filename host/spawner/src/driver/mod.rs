@@ -52,13 +52,14 @@ use wasmspawner_history::HistoryEntry;
 use wasmspawner_kubernetes::k8s::reached;
 use wasmspawner_kubernetes::records::StoredSpawn;
 
-/// How long the last events of a lab can still be read from its driver after the lab is gone.
+/// The time for which the last events of a lab can still be read from its driver after the lab is gone.
 const LINGER: Duration = Duration::from_mins(10);
 
-/// How long a child that has failed is listed. Its client has read by then why; a user may start many.
+/// The time for which a failed child is listed. By then, its client has read the reason. It is limited because a user
+/// may start many children.
 const FAILED_CHILD_KEPT: SignedDuration = SignedDuration::from_mins(10);
 
-/// The driver of one lab, or of what a lab has started.
+/// The driver of one lab, or of one child of a lab.
 pub(crate) struct Driver {
     pub(crate) key: SpawnKey,
     pub(crate) context: Arc<Context>,
@@ -70,10 +71,10 @@ pub(crate) struct Driver {
     unanswered: Option<JobId>,
     /// The name of the caller who asked for the operation under way.
     pub(crate) requested_by: Option<String>,
-    /// What is known of the lab's place in the cluster; `None` before the first spawn.
+    /// The observer of the lab's place in the cluster; `None` before the first spawn.
     pub(crate) observer: Option<PlaceObserver>,
     pub(crate) about: Arc<LabDetails>,
-    /// What the spawn under way is made from, so far.
+    /// The result of preparing the spawn under way, so far.
     pub(crate) preparation: Preparation,
     pub(crate) log: Option<Arc<LiveLog>>,
     /// The record of the operation under way, or of the last one while the lab runs.
@@ -88,7 +89,7 @@ pub(crate) struct Driver {
     accepting: bool,
     /// True for a failed lab that is to be forgotten as soon as no object of it is left.
     forgotten: bool,
-    /// When the analysis of the pod may change by the passing of time alone, in time of day.
+    /// The time of day at which the analysis of the pod may change by the passing of time alone.
     recheck_at: Option<Timestamp>,
     again_at: Option<Timestamp>,
     over_since: Option<Instant>,
@@ -96,7 +97,7 @@ pub(crate) struct Driver {
     view: watch::Sender<View>,
 }
 
-/// How far the preparation of a spawn has come.
+/// The stage that the preparation of a spawn has reached.
 pub(crate) enum Preparation {
     /// No spawn is under way, or its objects have been created.
     Nothing,
@@ -188,7 +189,7 @@ impl Driver {
             }
             Message::ChildChanged => self.observe(),
             Message::PoolChanged => {
-                // Earlier attempts do not delay what is wanted now.
+                // Earlier attempts must not delay the new number of workers.
                 self.lab.in_flight.on_effect_observed(Request::SizePool);
                 self.observe();
             }
@@ -225,7 +226,7 @@ impl Driver {
                 }
                 Effect::Restarted(count) if self.key.is_lab() => {
                     self.context.metrics.labs_restarted(count);
-                    // The Jupyter server that begins anew knows nothing of the kernels of the one before.
+                    // The new Jupyter server does not know the kernels of the previous one.
                     let (labs, lab) = (self.labs.clone(), self.key.lab.clone());
                     tokio::spawn(async move { labs.stop_children(&lab).await });
                 }
@@ -255,7 +256,7 @@ impl Driver {
         }
     }
 
-    /// Reads what the cluster shows of the lab, and takes a step for it.
+    /// Observes the lab in the cluster, and takes a step for the observation.
     pub(crate) fn observe(&mut self) {
         let kept = match &self.lab.phase {
             Phase::Running(running) => running.pod_uid.clone(),
@@ -280,7 +281,7 @@ impl Driver {
         }
     }
 
-    /// Adds to an observation what a lab has started.
+    /// Adds the children of a lab to an observation.
     pub(crate) fn observe_children(&self, observed: &mut Observed) {
         if self.key.is_lab() {
             observed.children = self.labs.children_of(&self.key.lab);
@@ -313,7 +314,7 @@ impl Driver {
         next.into_iter().flatten().min().map_or(LINGER, |wait| wait + Duration::from_millis(1))
     }
 
-    /// Tells the readers of an operation under way that the cluster cannot be reached, or that it can again.
+    /// Tells the readers of an operation under way that the cluster cannot be reached, or can be reached again.
     fn publish_cluster_away(&mut self, cluster: Option<&ClusterRef>, away: bool) {
         let of_place = self.observer.as_ref().and_then(|observer| observer.place().cluster.as_ref());
         if of_place != cluster {
@@ -340,7 +341,8 @@ impl Driver {
         }
     }
 
-    /// Drops the request of a lab that has failed, which may be large, and the oldest failed labs of a user who has many.
+    /// Drops the request of a failed lab, because it may be large. Also drops the oldest failed labs of a user who has
+    /// many.
     fn keep_little(&mut self) {
         self.about = Arc::new(self.about.without_request());
         self.publish();

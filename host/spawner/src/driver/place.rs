@@ -1,4 +1,4 @@
-//! Where a lab goes once it is decided: into an environment, into a workload, or to its own place.
+//! Places a decided lab: in an environment, in a workload, or at its own place.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::decide::workload_requests::WorkloadLab;
 use crate::driver::bind::waiting_for;
 
 impl Driver {
-    /// The lab has to get an environment. Its record names the claim before that is made.
+    /// Begins to wait for an environment. The lab's record names the claim before the claim is made.
     pub(super) fn wait_for_environment(&mut self, terms: LabTimeLimits, choice: EnvironmentChoice) {
         let Preparation::Approved(approved) = &self.preparation else { return };
         let (approved, what) = (Arc::clone(approved), waiting_for(&choice));
@@ -22,14 +22,16 @@ impl Driver {
         self.start_planned_requests();
     }
 
-    /// The lab has its environment: it is decided again for that namespace, and its record follows.
+    /// Moves the lab to the environment that it has got. The lab is then decided again for that namespace, and its
+    /// record follows.
     pub(super) fn move_to(&mut self, place: Place) {
         let Preparation::Binding(approved, _) = &self.preparation else { return };
         self.preparation = Preparation::Approved(Arc::new(approved.bound(&place)));
         self.change_place(place);
     }
 
-    /// Names the workload by its uid from now on, in the record before anything is put in. Tells what the lab will not have.
+    /// Identifies the workload by its uid from now on. The record says so before anything is put into the workload.
+    /// Also publishes what the lab will not have.
     pub(super) fn enter_workload(&mut self, decided: &Decided) {
         let (Some(WorkloadLab { lab, without, .. }), Some(observer)) = (&decided.workload, &self.observer)
         else {
@@ -42,7 +44,7 @@ impl Driver {
         }
     }
 
-    /// A lab for which no environment was chosen has no claim.
+    /// Removes the claim from the place of a lab for which no environment was chosen.
     pub(super) fn leave_claim(&mut self) {
         let Preparation::Approved(approved) = &self.preparation else { return };
         let Some(observer) = &self.observer else { return };

@@ -1,4 +1,4 @@
-//! What is known of a lab's place in the cluster.
+//! The observed state of a lab's place in the cluster.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -16,7 +16,7 @@ use wasmspawner_kubernetes::store::{Claim, Follower, NamespaceState, Store};
 
 use super::workload_observer::WorkloadObserver;
 
-/// What is known of a lab's place, from the watches and from the answers to the service's own requests.
+/// An observer of a lab's place. It combines the watches with the answers to the service's own requests.
 pub(crate) struct PlaceObserver {
     follower: Follower,
     /// The objects in the place's cluster.
@@ -34,12 +34,13 @@ pub(crate) struct PlaceObserver {
     remains_asked: bool,
     /// True if there may be a pod that no watch has shown yet: a creation was begun, and the pod was not read since.
     pod_unknown: bool,
-    /// The same for all other objects. No watch shows those in a namespace that stays.
+    /// True if, for the same reason, there may be other objects that no watch has shown. No watch shows the objects in
+    /// a namespace that stays.
     rest_unknown: bool,
 }
 
 impl PlaceObserver {
-    /// A place of which nothing is known but what the watches show.
+    /// Begins to observe a place. Nothing is known of it yet except the state that the watches show.
     pub(crate) fn new(context: &Context, key: &SpawnKey, place: Place, spawn: String) -> Self {
         let (reclaim, store) = (context.reclaim(key, &place), context.cluster(&place).store);
         let own = place.claim.as_ref().filter(|claim| claim.own);
@@ -68,7 +69,8 @@ impl PlaceObserver {
         (self.remains, self.remains_asked) = (remains, false);
     }
 
-    /// The deletion of everything at the other places was requested. `left` are those that still have objects.
+    /// Notes that the deletion of everything at the other places was requested. `left` are the places that still have
+    /// objects.
     pub(crate) fn remains_asked_to_go(&mut self, left: Vec<Place>) {
         (self.remains, self.remains_asked) = (left, true);
     }
@@ -95,12 +97,12 @@ impl PlaceObserver {
         &self.spawn
     }
 
-    /// True if the lab's objects go with the namespace of its claim.
+    /// True if the lab's objects are deleted with the namespace of its claim.
     fn goes_with_claim(&self) -> bool {
         self.place().claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted)
     }
 
-    /// From now on, the workers of the pool are followed too.
+    /// Follows the workers of the pool, too, from now on.
     pub(crate) fn follow_workers(&mut self) {
         self.follower.follow_workers(&self.spawn);
     }
@@ -110,7 +112,7 @@ impl PlaceObserver {
         self.follower.workers()
     }
 
-    /// The lab's pod, as far as the watches have shown it.
+    /// The lab's pod, if the watches have shown it.
     pub(crate) fn pod(&self) -> Option<std::sync::Arc<ObservedPod>> {
         if let Some(workload) = &self.workload {
             return workload.pod();
@@ -127,10 +129,11 @@ impl PlaceObserver {
         }
     }
 
-    /// Called for a place that was found in a record after a restart. If the spawn was never ready, a request to create
-    /// objects may still have been under way; and nothing is known of the objects in a namespace that stays.
+    /// Notes that the place was found in a record after a restart. If the spawn was never ready, a request to create
+    /// objects may still have been under way. Nothing is known of the objects in a namespace that stays.
     pub(crate) fn recovered(&mut self, ready: bool, wanted: bool) {
-        // A lab that was not wanted any more may have been put into a workload by the last request before the end.
+        // The last request before the service ended may have put a lab into a workload even if the lab was no longer
+        // wanted.
         self.pod_unknown = !ready && (wanted || self.workload.is_some());
         self.rest_unknown = !ready || !self.reclaim.is_deleted();
     }
@@ -143,39 +146,39 @@ impl PlaceObserver {
         self.pod().and_then(|pod| pod.operation) == Some(operation)
     }
 
-    /// A creation begins: from now on there may be objects that no watch has shown.
+    /// Notes that a creation begins. From now on, there may be objects that no watch has shown.
     pub(crate) fn creation_begins(&mut self) {
         (self.pod_unknown, self.rest_unknown) = (true, true);
     }
 
-    /// The creation has succeeded. Its objects are in the store.
+    /// Notes that the creation has succeeded. Its objects are in the store.
     pub(crate) fn created(&mut self) {
         self.pod_unknown = false;
         self.rest_unknown = !self.reclaim.is_deleted();
     }
 
-    /// The API server has answered that the lab has no pod.
+    /// Notes the API server's answer that the lab has no pod.
     pub(crate) fn pod_is_gone(&mut self) {
         self.pod_unknown = false;
     }
 
-    /// The API server has answered that no other objects are left.
+    /// Notes the API server's answer that no other objects are left.
     pub(crate) fn rest_is_gone(&mut self) {
         self.rest_unknown = false;
     }
 
-    /// The pod and the namespace were read into the store.
+    /// Notes that the pod and the namespace were read into the store.
     pub(crate) fn was_read(&mut self) {
         self.pod_unknown = false;
         self.rest_unknown &= !self.reclaim.is_deleted();
     }
 
-    /// From now on, keeps the Kubernetes events about the pod and these claims.
+    /// Keeps the Kubernetes events about the pod and these claims from now on.
     pub(crate) fn keep_events(&mut self, claims: Vec<Claim>) {
         self.follower.keep_events(claims);
     }
 
-    /// From now on, keeps the Kubernetes events about the existing pod and its claims.
+    /// Keeps the Kubernetes events about the existing pod and its claims from now on.
     pub(crate) fn keep_events_of_pod(&mut self) {
         let claims = self.pod().map(|pod| self.claims(&pod.claims)).unwrap_or_default();
         self.keep_events(claims);
@@ -199,14 +202,15 @@ impl PlaceObserver {
         }
     }
 
-    /// The lab in its workload, which the look is about: the operation that has started it, and the pod that it had.
+    /// Sets the lab to look for in its workload: the operation that started it, and the pod that it had.
     pub(crate) fn set_lab(&mut self, operation: Option<JobId>, kept: Option<&str>) {
         if let Some(workload) = &mut self.workload {
             workload.set_lab(operation, kept);
         }
     }
 
-    /// The state of the place, analysed. `now` is the time of day, with which the cluster's timestamps are compared.
+    /// Returns the analysed state of the place. `now` is the time of day, which is compared with the cluster's
+    /// timestamps.
     pub(crate) fn observe(&self, policy: &StagePolicy, now: Timestamp) -> Observed {
         let (pod, namespace, workers) = (self.pod(), self.namespace(), self.workers());
         let events: Vec<Event> = self.follower.events().iter().map(|event| Event::clone(event)).collect();
@@ -218,7 +222,7 @@ impl PlaceObserver {
         let rest_unknown = self.rest_unknown && !self.goes_with_claim();
         let rest = presence(namespace.as_ref().map(|namespace| namespace.deleting), rest_unknown);
         let claim = self.claim.as_ref().and_then(|claim| claim.is_deleting(&self.spawn));
-        // A claim that takes its namespace along goes by itself, and the next lab has another one.
+        // A claim whose namespace is deleted with it disappears by itself, and the next lab has another claim.
         let claim = claim.filter(|deleting| !(*deleting && self.goes_with_claim()));
         let claim = claim.map(Presence::of).unwrap_or_default();
         let elsewhere = match (self.remains.is_empty(), self.remains_asked) {
@@ -229,14 +233,14 @@ impl PlaceObserver {
             return Observed { rest: rest.max(elsewhere), ..workload.observe(self.pod_unknown, policy, now) };
         }
         Observed {
-            // What a cluster that has not answered yet has is not known.
+            // The pods in a cluster that has not answered yet are not known.
             pod: presence(
                 pod.as_ref().map(|pod| pod.is_deleting()),
                 self.pod_unknown || !self.store.is_synced(),
             ),
             pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),
             rest: rest.max(elsewhere).max(claim),
-            // The workers of a pool. The driver knows the children of a lab.
+            // Only the workers of a pool are counted here. The driver knows the children of a lab.
             children: workers.iter().map(|pod| Presence::of(pod.is_deleting())).max().unwrap_or_default(),
             workers: workers.len(),
             is_unsized: false,

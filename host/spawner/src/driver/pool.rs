@@ -1,4 +1,4 @@
-//! The workers of a Dask pool: the driver of the pool creates and deletes them.
+//! The workers of a Dask pool, which are created and deleted by the driver of the pool.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,10 +25,10 @@ use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{DeletionAnswer, KubernetesError, OwnedObject};
 use wasmspawner_kubernetes::random_token::random_suffix;
 
-/// Most workers that are created by one request of the plan, so that a change of mind does not wait for hundreds.
+/// The most workers that one request of the plan creates. A change of the plan then does not wait for hundreds of them.
 const MOST_AT_ONCE: u32 = 50;
 
-/// What to do about the workers of a pool.
+/// The workers of a pool to create and to delete.
 pub(super) struct WorkersToSize {
     create: Vec<Pod>,
     delete: Vec<WorkerToDelete>,
@@ -36,7 +36,7 @@ pub(super) struct WorkersToSize {
     cluster: Option<ClusterRef>,
 }
 
-/// A worker's pod, and how many seconds it has to end.
+/// The pod of a worker to delete, and its grace period in seconds.
 struct WorkerToDelete {
     place: Place,
     own: OwnedObject,
@@ -54,8 +54,8 @@ fn worker_at(
 }
 
 impl Driver {
-    /// Adds to an observation whether the pool has the workers that it is to have. Returns when that changes if nothing
-    /// else happens.
+    /// Notes in an observation whether the pool has the workers that it should have. Returns the time at which that
+    /// changes if nothing else happens.
     pub(super) fn observe_workers(&self, observed: &mut Observed) -> Option<Timestamp> {
         if self.key.kind() != SpawnKind::DaskPool {
             return None;
@@ -78,7 +78,7 @@ impl Driver {
         Some(plan_workers(demand.target, &workers, Timestamp::now()))
     }
 
-    /// The pods to create and to delete now; `None` if this is no pool whose scheduler runs.
+    /// Returns the pods to create and to delete now; `None` if this is not a pool with a running scheduler.
     pub(super) fn workers_to_size(&self) -> Option<WorkersToSize> {
         let plan = self.plan_of_workers()?;
         let observer = self.observer.as_ref()?;
@@ -107,7 +107,7 @@ impl Driver {
         })
     }
 
-    /// All workers, to delete them before the scheduler.
+    /// Returns all workers as pods to delete. They are deleted before the scheduler.
     pub(super) fn workers_to_delete(&self) -> WorkersToSize {
         let observer = self.observer.as_ref();
         let workers = observer.map(PlaceObserver::workers).unwrap_or_default();
@@ -127,7 +127,7 @@ impl Driver {
         self.context.config.current().lab.section.termination_grace_period_seconds
     }
 
-    /// Changes how many workers the pool may have. It is in the record before it is answered.
+    /// Changes the number of workers that the pool may have. The record is written before the request is answered.
     pub(super) async fn accept_scale(
         &mut self,
         workers: WorkerRange,

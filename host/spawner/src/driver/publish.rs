@@ -31,13 +31,13 @@ impl Driver {
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
         self.span = trace::operation(operation.kind, &self.key, operation.job_id);
         if operation.kind == OperationKind::Spawn {
-            // What the program of an earlier child of this name has said does not hold for the new one.
+            // Reports from the program of an earlier child of this name do not apply to the new child.
             self.labs.kernel_links().forget(&self.key);
             if let Some(pool) = &self.about.description.pool {
                 self.labs.add_pool(&self.key, pool.workers, 0);
             }
         }
-        // Readers that come now must get this log and not the one before.
+        // Readers that come now must get this log, not the previous one.
         self.publish();
     }
 
@@ -74,7 +74,7 @@ impl Driver {
         log.append(entry, Timestamp::now(), noted);
     }
 
-    /// Adds what was found in the cluster to the history.
+    /// Adds findings from the cluster to the history.
     pub(super) fn record_findings(&self, findings: &[Finding]) {
         if let Some(history) = &self.history {
             history.note_findings(findings, Timestamp::now());
@@ -103,7 +103,7 @@ impl Driver {
         }
     }
 
-    /// Counts the lab, or what a lab has started, as used by its user.
+    /// Counts the lab, or a child of a lab, as used by its user.
     pub(crate) fn count_from(&self, since: Timestamp) {
         let share = share_of(&self.about.description);
         let (cpu_millis, memory_bytes) = (share.cpu_millis, share.memory_bytes);
@@ -126,7 +126,7 @@ impl Driver {
         let snapshot = view.snapshot.clone();
         let after = view.presence();
         let before = self.view.send_replace(view).presence();
-        // The lab of a child reads the child's view when it is told of the change.
+        // The lab of a child reads the child's view when it is notified of the change.
         if self.key.is_lab() || before != after {
             self.labs.note_change(&self.key, snapshot.as_deref());
         }

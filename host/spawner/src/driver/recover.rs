@@ -1,4 +1,4 @@
-//! Makes drivers after a restart, from the records and from what the cluster shows.
+//! Makes drivers after a restart, from the records and the state of the cluster.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ use wasmspawner_history::HistoryEntry;
 use wasmspawner_kubernetes::k8s::{KubernetesError, belongs_to};
 use wasmspawner_kubernetes::records::StoredSpawn;
 
-/// Completes a record that was not updated after the policies decided: their decision is noted on the pod.
+/// Completes a record that was not updated after the policies decided. Their decision is noted on the pod.
 pub(crate) async fn complete(
     context: &Context,
     mut stored: StoredSpawn,
@@ -37,7 +37,7 @@ pub(crate) async fn complete(
     }
     let cluster = context.cluster(&stored.spec.place);
     if stored.spec.place.cluster.is_some() && !cluster.store.is_synced() {
-        // What another cluster has is not known yet, and nobody waits for it.
+        // The objects in another cluster are not known yet, and the recovery does not wait for them.
         return Ok(stored);
     }
     let (pod, _) = cluster.deleter.read(&stored.spec.place, requests::TRY_FOR).await?;
@@ -119,7 +119,7 @@ pub(crate) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) ->
     driver
 }
 
-/// The history entry of the lab's operation, whether the history knew it before, and the operation's log.
+/// Returns the history entry of the lab's operation, whether the history knew it before, and the operation's log.
 ///
 /// An operation that goes on or was interrupted gets a new entry if the history has none. One that ended long ago does
 /// not: otherwise the entries of all labs would displace those of recent operations. The numbers of new events must be
@@ -166,7 +166,7 @@ impl Driver {
         }
     }
 
-    /// Adds the pool with the workers that it has, until its scheduler says how many it wants.
+    /// Adds the pool with its present number of workers, until its scheduler says how many it wants.
     fn adopt_pool(&self) {
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));
         if let (Some(pool), Some(observer), true) = (&self.about.description.pool, &self.observer, alive) {

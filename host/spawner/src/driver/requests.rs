@@ -26,7 +26,7 @@ use wasmspawner_kubernetes::k8s::{
 };
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn, soon};
 
-/// How long one request is tried before the driver plans again.
+/// The time limit for one request. After that, the driver plans again.
 pub(crate) const TRY_FOR: Duration = Duration::from_secs(15);
 
 /// The result of a request.
@@ -49,30 +49,30 @@ pub(crate) enum TaskResult {
     RecordDeleted(Result<(), KubernetesError>),
 }
 
-/// What became of a request to create and to delete workers of a pool. What fails is tried again, because the plan then
-/// still asks for it.
+/// The result of a request to create and to delete workers of a pool. Failed requests are tried again, because the plan
+/// then still asks for them.
 pub(crate) struct PoolSized {
-    /// How many workers were created, or why not all of them.
+    /// The number of workers that were created, or the failure if not all of them were.
     pub(crate) created: Result<usize, Failure>,
     pub(crate) deleted: Result<(), Failure>,
 }
 
-/// What is left after a deletion was requested.
+/// The remains after a deletion was requested.
 pub(crate) struct Remaining {
-    /// True if nothing is left at the lab's own place, nor the lab's claim.
+    /// True if nothing is left at the lab's own place, and the lab's claim is gone.
     pub(crate) gone: bool,
-    /// True if no object of the lab is left there; its claim may be.
+    /// True if no object of the lab is left at its own place. Its claim may still exist.
     pub(crate) objects_gone: bool,
     /// Other places where objects are left.
     pub(crate) remains: Vec<Place>,
 }
 
-/// What to delete of a lab besides its pod.
+/// The parts of a lab to delete besides its pod.
 pub(crate) struct RestToDelete {
     pub(crate) place: Place,
     pub(crate) own: OwnedObject,
     pub(crate) remains: Vec<Place>,
-    /// Whether the namespace goes, or the objects in it.
+    /// The choice between deleting the namespace and deleting the objects in it.
     pub(crate) reclaim: NamespaceReclaim,
 }
 
@@ -198,7 +198,7 @@ async fn delete_objects(
         return Ok(if gone { DeletionAnswer::Gone } else { DeletionAnswer::Accepted });
     }
     if place.claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted) {
-        // They go with the namespace of the claim.
+        // The objects are deleted with the namespace of the claim.
         return Ok(DeletionAnswer::Gone);
     }
     let (namespace, deleter) = (place.namespace.as_str(), context.cluster(place).deleter);
@@ -214,8 +214,8 @@ async fn delete_objects(
     }
 }
 
-/// Reads the pod and the namespace directly from the API server, into the store. `known` are the uids that the store
-/// has before. Objects that do not belong to the lab are ignored.
+/// Reads the pod and the namespace directly from the API server, into the store. `known` holds the uids that the store
+/// had before. Objects that do not belong to the lab are ignored.
 pub(crate) async fn read(
     context: Arc<Context>,
     place: Place,

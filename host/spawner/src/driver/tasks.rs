@@ -31,8 +31,8 @@ impl Driver {
         }
     }
 
-    /// Whether the record has to be written: only when the desired state, the operation or its outcome has changed, not
-    /// at every stage.
+    /// Compares the record with the lab. The record is written only when the desired state, the operation or its
+    /// outcome has changed, not at every stage.
     fn record_state(&self) -> RecordState {
         let Some(record) = &self.record else { return RecordState::Missing };
         let operation = &record.spec.operation;
@@ -243,7 +243,7 @@ impl Driver {
                 let trouble = created.as_ref().err().map(|failure| failure.message.clone());
                 self.labs.pool_links().note_trouble(&self.key, trouble);
                 if matches!(created, Ok(count) if count > 0) {
-                    // The next ones need not wait: only what failed is repeated after a pause.
+                    // The next workers need not wait. Only failed requests are repeated after a pause.
                     self.lab.in_flight.forget(Request::SizePool);
                 }
                 if let Err(failure) = created.map(drop).and(deleted) {
@@ -351,8 +351,8 @@ impl Driver {
         }
     }
 
-    /// True if a pod is past this deletion deadline for so long that the configuration (`force_delete_after`) wants it
-    /// deleted by force.
+    /// True if this deletion deadline of a pod passed so long ago that the configuration (`force_delete_after`)
+    /// requires a forced deletion.
     pub(super) fn is_long_overdue(&self, deadline: Option<Timestamp>) -> bool {
         let after = self.context.config.current().limits.force_delete_after;
         let due = deadline.zip(after).and_then(|(deadline, after)| deadline.checked_add(after).ok());

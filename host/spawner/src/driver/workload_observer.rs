@@ -1,4 +1,4 @@
-//! What is known of the workload in whose pods a lab is.
+//! The observed state of the workload in whose pods a lab runs.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use wasmspawner_core::workload::{LabMark, Look, Seen, look};
 use crate::context::Context;
 use wasmspawner_kubernetes::workloads::Workloads;
 
-/// What is known of the workload in whose pods a lab is.
+/// An observer of the workload in whose pods a lab runs.
 pub(crate) struct WorkloadObserver {
     workloads: Workloads,
     place: PlaceWorkload,
     mark: LabMark,
-    /// The operation that has started the lab that the look is about.
+    /// The operation that started the lab to look for.
     operation: Option<JobId>,
     /// The uid of the pod that the lab had.
     kept: Option<String>,
@@ -26,7 +26,8 @@ pub(crate) struct WorkloadObserver {
 }
 
 impl WorkloadObserver {
-    /// Observes the workload of a place; `None` if it has none, or the service knows of no workloads.
+    /// Observes the workload of a place. Returns `None` if the place has no workload, or the service knows of no
+    /// workloads.
     pub(crate) fn of(context: &Context, place: &Place, spawn: &str) -> Option<Self> {
         let (place, workloads) = (place.workload.clone()?, context.workloads.clone()?);
         let changes = Mutex::new(workloads.follow());
@@ -39,12 +40,12 @@ impl WorkloadObserver {
         let _ = self.changes.lock().await.changed().await;
     }
 
-    /// From now on, the look is about the lab that this operation has started, and the pod that it had.
+    /// Sets the lab to look for: the one that this operation started, with the pod that it had.
     pub(crate) fn set_lab(&mut self, operation: Option<JobId>, kept: Option<&str>) {
         (self.operation, self.kept) = (operation, kept.map(str::to_owned));
     }
 
-    /// The pod that is the lab's.
+    /// The lab's pod.
     pub(crate) fn pod(&self) -> Option<Arc<ObservedPod>> {
         self.look().pod.map(|lab| Arc::new(lab.pod.clone()))
     }
@@ -73,11 +74,11 @@ impl WorkloadObserver {
         })
     }
 
-    /// The state of the lab; of its other objects nothing is said. `unknown` is true if it may be in the template without
-    /// that being known.
+    /// Returns the state of the lab, without its other objects. `unknown` is true if the lab may be in the pod template
+    /// without the service knowing it.
     pub(crate) fn observe(&self, unknown: bool, policy: &StagePolicy, now: Timestamp) -> Observed {
         if !self.workloads.is_synced(&self.place.workload.namespace) {
-            // What is there is not known, so nothing is concluded.
+            // The workload has not been read yet, so nothing is concluded.
             let message = "What the cluster has of your lab is not known yet.".to_owned();
             let analysis = Analysis { reason: "NotListed".to_owned(), message, ..Analysis::unknown() };
             return Observed { pod: Presence::Present, analysis, ..Observed::nothing() };

@@ -1,4 +1,4 @@
-//! Why the spawner refuses a request.
+//! The errors of the spawner, with the reasons why it refuses a request.
 
 pub(crate) mod denied_by;
 
@@ -10,18 +10,18 @@ use crate::errors::denied_by::DeniedBy;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError};
 use wasmspawner_policies::{CallBlame, CallError, CallErrorKind};
 
-/// Why a spawn, a stop or a form is refused.
+/// The reason why a spawn, a stop or a form is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// The state of the lab or of the service does not allow it.
+    /// The state of the lab or of the service does not allow the request.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A policy, or the user's quota, does not allow it. The message is for the user.
+    /// A policy, or the user's quota, does not allow the request. The message is for the user.
     #[error("{message}")]
     Denied {
-        /// The policy's own message, or what the quota says.
+        /// The message of the policy or of the quota.
         message: String,
-        /// Who does not allow it.
+        /// The source of the denial.
         by: Box<DeniedBy>,
     },
     /// The options of the spawn are invalid.
@@ -33,18 +33,18 @@ pub enum SpawnError {
     /// A lab cannot be put into the workload that was asked for.
     #[error("{message}")]
     Workload {
-        /// Why not.
+        /// The reason.
         message: String,
     },
     /// The lab is in a workload, where it has no pods of its own.
     #[error("a lab in a workload starts no kernels with pods of their own and no Dask pools")]
     NoChildrenInWorkloads,
-    /// A pool is not possible as it was asked for.
+    /// The requested pool is not possible.
     #[error("{message}")]
     InvalidPool {
         /// The field of the request.
         field: &'static str,
-        /// Why not, and what is possible.
+        /// The reason, and what is possible instead.
         message: &'static str,
     },
     /// The names of the user and the server give no valid names of Kubernetes objects.
@@ -58,15 +58,15 @@ pub enum SpawnError {
     PolicyFailed {
         /// The policy's name in the configuration.
         policy: String,
-        /// What happened, for programs, in `CamelCase`.
+        /// The reason, for programs, in `CamelCase`.
         reason: &'static str,
     },
-    /// A policy could not be asked, which is not its fault: too much is asked at once.
+    /// A policy could not be asked. This is not its fault: too much is asked at once.
     #[error("the policy `{policy}` of this site cannot be asked now; try again in a moment")]
     PolicyUnavailable {
         /// The policy's name in the configuration.
         policy: String,
-        /// What happened, for programs, in `CamelCase`.
+        /// The reason, for programs, in `CamelCase`.
         reason: &'static str,
     },
     /// A request to the cluster failed.
@@ -88,10 +88,10 @@ pub enum SpawnError {
     /// Somebody has deleted the lab's record.
     #[error("the record of this lab does not exist any more")]
     RecordGone,
-    /// There is no lab that could start something.
+    /// There is no lab that could start a child.
     #[error("there is no lab of this name; start it first")]
     NoLab,
-    /// The lab is starting, stopping or has failed, and starts nothing.
+    /// The lab is starting, is stopping or has failed, so it cannot start a child.
     #[error("the lab is not running; what it starts needs a running lab")]
     LabNotRunning,
     /// The operator has not configured how labs reach the service.
@@ -135,12 +135,12 @@ impl SpawnError {
     pub(crate) const NO_WORKLOADS: Self =
         Self::NotOffered("labs cannot be put into the workloads of this namespace on this site");
 
-    /// A policy, or the user's quota, does not allow it. The message is for the user.
+    /// Makes the error for a request that a policy, or the user's quota, does not allow. The message is for the user.
     pub(crate) fn denied(message: impl Into<String>, by: DeniedBy) -> Self {
         Self::Denied { message: message.into(), by: Box::new(by) }
     }
 
-    /// The same error, as the failure of a spawn that has begun already.
+    /// Converts the error to the failure of a spawn that has already begun.
     pub(crate) fn into_failure(self) -> Failure {
         let message = self.to_string();
         let (reason, blame, message) = match self {
@@ -173,7 +173,7 @@ impl SpawnError {
     }
 }
 
-/// A request that the cluster did not fulfil, as a failure of the lab. It is logged here.
+/// Converts the error of a request that the cluster did not fulfil to a failure of the lab, and logs it.
 pub(crate) fn failure(error: &KubernetesError) -> Failure {
     tracing::warn!(error = %Causes(error), "a request to the cluster failed");
     let message = match error {
@@ -232,8 +232,8 @@ fn reason(kind: &CallErrorKind) -> &'static str {
     }
 }
 
-/// The refusal that the driver would give too. It is checked first, so that policies are not asked about spawns that
-/// are impossible.
+/// Returns the refusal that the driver would give, too. It is checked first, so that policies are not asked about
+/// spawns that are impossible.
 pub(crate) fn refusal(status: LabStatus) -> Option<Refusal> {
     match status {
         LabStatus::Starting => Some(Refusal::SpawnInProgress),

@@ -1,4 +1,4 @@
-//! The answers of drivers: how long a caller waits for one.
+//! The answers of drivers, and the time that a caller waits for one.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::time::Instant;
 use crate::errors::SpawnError;
 use wasmspawner_kubernetes::records;
 
-/// How much later than its deadline an answer of a driver may arrive.
+/// The delay after its deadline with which an answer of a driver may still arrive.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
-/// The deadline for answering a request that arrives now. It does not depend on how many requests there are: none waits
-/// longer than a write of the record is tried.
+/// The deadline for answering a request that arrives now. It does not depend on the number of requests: no request
+/// waits longer than the time for which a write of the record is tried.
 pub(crate) fn answer_by() -> Instant {
     Instant::now() + records::TRY_FOR
 }

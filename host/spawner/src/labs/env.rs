@@ -1,5 +1,5 @@
-//! The environment variables of labs that are not secret. The API shows them, and records do not hold them: after a
-//! restart they are read from the cluster.
+//! The environment variables of labs that are not secret. The API shows them. Records do not hold them, so they are
+//! read from the cluster after a restart.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,18 +21,18 @@ pub(crate) type Env = BTreeMap<String, String>;
 /// The environment variables of labs, by the namespace of the lab and the uid of its record.
 pub(crate) type EnvOfLabs = BTreeMap<(String, String), Env>;
 
-/// The pause before another attempt to read those of one lab.
+/// The pause before another attempt to read the environment variables of one lab.
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl Labs {
-    /// The environment variables of all labs in the service's own cluster.
+    /// Lists the environment variables of all labs in the service's own cluster.
     pub(crate) async fn list_env(&self) -> Result<EnvOfLabs, KubernetesError> {
         let context = self.context();
         self.env_in(&context.reach().all(context.own_cluster().connection.requests.clone())).await
     }
 
-    /// Reads the environment variables of one lab as soon as its cluster is known, and gives them to its driver. Nobody
-    /// waits for that, because another cluster may be away for long.
+    /// Reads the environment variables of one lab as soon as its cluster is known, and gives them to its driver. The
+    /// caller does not wait for that, because another cluster may be away for long.
     pub(crate) fn read_env_later(&self, key: SpawnKey, place: Place, spawn: String) {
         let labs = self.clone();
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! The connections to the launchers of kernels, and what these have reported.
+//! The connections to the launchers of kernels, and the reports of the launchers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,15 @@ use tokio::sync::mpsc;
 use wasmspawner_core::kernel::{KernelProcess, ProcessState};
 use wasmspawner_core::spawn_key::SpawnKey;
 
-/// Most commands that wait for one launcher. A launcher that takes none for so long is gone.
+/// The most commands that wait for one launcher. A launcher that takes none for so long is gone.
 const MOST_COMMANDS: usize = 64;
 
-/// What a launcher is to do.
+/// A command to a launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LauncherCommand {
     /// Send a signal to the kernel's processes.
     Signal {
-        /// The process that is meant.
+        /// The number of the target process.
         number: u32,
         /// The signal's number on Linux.
         signum: u8,
@@ -27,7 +27,7 @@ pub enum LauncherCommand {
     },
 }
 
-/// Why a command cannot reach a kernel.
+/// The reason why a command cannot reach a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LauncherAway {
     /// No launcher is connected: its pod has not started yet, is ending, or cannot reach the service.
@@ -64,13 +64,14 @@ impl KernelLinks {
         self.links().get(key).map(|link| link.process)
     }
 
-    /// Forgets a kernel: it is gone, or another is started in its place.
+    /// Forgets a kernel that is gone, or in whose place another one is started.
     pub(crate) fn forget(&self, key: &SpawnKey) {
         self.links().remove(key);
     }
 
-    /// The commands for the launcher that connects now; `None` if `most` others are connected. They replace an earlier
-    /// connection. A process that was to be started while no launcher was connected is started now.
+    /// Connects a launcher, and returns the commands for it. Returns `None` if `most` others are connected. The
+    /// connection replaces an earlier one. A process that was to be started while no launcher was connected is started
+    /// now.
     pub(crate) fn connect(&self, key: &SpawnKey, most: usize) -> Option<mpsc::Receiver<LauncherCommand>> {
         let (launcher, commands) = mpsc::channel(MOST_COMMANDS);
         let mut links = self.links();
@@ -86,7 +87,7 @@ impl KernelLinks {
         Some(commands)
     }
 
-    /// Notes what a launcher says about its process.
+    /// Notes a launcher's report about its process.
     pub(crate) fn report(&self, key: &SpawnKey, report: KernelProcess) {
         let mut links = self.links();
         let link = links.entry(key.clone()).or_default();

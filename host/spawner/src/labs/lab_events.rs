@@ -1,4 +1,4 @@
-//! What policies hear of labs, and of what labs start.
+//! The events about labs and their children that policies receive.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use wasmspawner_core::spawn_key::SpawnKey;
 use super::Labs;
 use crate::errors::SpawnError;
 
-/// An event of which only what and where is known.
+/// Makes an event that only has its kind and the lab or child.
 fn event(what: Happening, key: &SpawnKey) -> LabEvent {
     let child = key.child.as_ref().map(|child| SubjectChild {
         kind: child.kind,
@@ -32,7 +32,7 @@ fn event(what: Happening, key: &SpawnKey) -> LabEvent {
     }
 }
 
-/// The event at the begin or the end of an operation; `None` if it changes nothing that policies hear of.
+/// Returns the event at the beginning or the end of an operation; `None` if policies receive no event for it.
 pub(crate) fn event_of(record: &OperationRecord, image: Option<String>) -> Option<LabEvent> {
     let what = match (record.kind, &record.outcome) {
         (OperationKind::Spawn, None) => Happening::Spawned,
@@ -58,7 +58,7 @@ pub(crate) fn event_of(record: &OperationRecord, image: Option<String>) -> Optio
 }
 
 impl Labs {
-    /// Lets policies hear of what somebody was not allowed. The result is returned as it is.
+    /// Sends an event to the policies if the result is a denial. Returns the result unchanged.
     pub(crate) fn heard<T>(&self, key: &SpawnKey, done: Result<T, SpawnError>) -> Result<T, SpawnError> {
         if let Err(error @ SpawnError::Denied { by, .. }) = &done {
             let (reason, message) = (Some(by.rule.clone()), Some(error.to_string()));

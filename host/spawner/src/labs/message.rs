@@ -1,4 +1,4 @@
-//! Messages to a driver. What the cluster shows is not among them; the driver reads it from the store.
+//! Messages to a driver. They do not contain the state of the cluster, which the driver reads from the store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::errors::SpawnError;
 use wasmspawner_kubernetes::records::StoredSpawn;
 use wasmspawner_telemetry::trace::Cause;
 
-/// The channel for an answer, and its deadline. A request that is not done by then is refused, so that when several
-/// requests wait, their answers do not come later and later.
+/// The channel for an answer, and its deadline. A request that is not done by then is refused. Otherwise the answers
+/// would come later and later when several requests wait.
 pub(crate) struct Waiting {
     pub(crate) until: Instant,
     pub(crate) reply: oneshot::Sender<Result<(), SpawnError>>,
     /// The request of which the operation is a part, for traces.
     pub(crate) cause: Cause,
-    /// The user's turn to have a spawn approved. The next one is approved when this one counts, also if its caller does
-    /// not wait for the answer.
+    /// The user's turn to have a spawn approved. It ends when this spawn counts, even if its caller does not wait for
+    /// the answer. Then the next spawn is approved.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Message {
     ClusterAway(Option<ClusterRef>, bool),
     /// The environment variables of the spawn whose record has this uid were read from the cluster.
     Env { spawn: String, env: BTreeMap<String, String> },
-    /// Remove the lab if it has failed, however short ago: its user has many such labs.
+    /// Remove the lab if it has failed, no matter how recently, because its user has many such labs.
     ForgetFailure,
     /// Do the periodic work.
     Housekeeping,
@@ -65,7 +65,7 @@ pub(crate) struct StopRequest {
 }
 
 impl StopRequest {
-    /// A stop that a caller asks for.
+    /// Makes the request for a stop that a caller asks for.
     pub(crate) fn by(requested_by: impl Into<String>) -> Self {
         Self { requested_by: requested_by.into(), because: None, only: None }
     }

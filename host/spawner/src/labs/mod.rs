@@ -77,7 +77,7 @@ pub struct LabChanges {
 }
 
 impl Labs {
-    /// No labs yet. It is not ready until the labs in the cluster are known.
+    /// Creates the state without any labs. It is not ready until the labs in the cluster are known.
     pub fn new(context: Arc<Context>) -> Self {
         Self {
             context,
@@ -97,17 +97,17 @@ impl Labs {
         &self.kernel_links
     }
 
-    /// What the Dask pools want, and the connections to their schedulers.
+    /// The demands of the Dask pools, and the connections to their schedulers.
     pub(crate) fn pool_links(&self) -> &PoolLinks {
         &self.pool_links
     }
 
-    /// How much of its user's quota each spawn takes.
+    /// The share of its user's quota that each spawn takes.
     pub(crate) fn quota_claims(&self) -> &QuotaClaims {
         &self.quota_claims
     }
 
-    /// The user's turn to have a spawn approved.
+    /// Waits for the user's turn to have a spawn approved.
     pub(crate) async fn user_lock(&self, user: &Username) -> Option<OwnedSemaphorePermit> {
         self.user_locks.take(user).await
     }
@@ -122,13 +122,13 @@ impl Labs {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Called once the labs in the cluster are known.
+    /// Marks the service as ready. Called once the labs in the cluster are known.
     pub(crate) fn mark_ready(&self) {
         self.ready.store(true, Ordering::Release);
         self.share_workers();
     }
 
-    /// From now on no spawn is accepted.
+    /// Refuses all spawns from now on.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
@@ -223,7 +223,7 @@ impl Labs {
         }
     }
 
-    /// The state of one lab or child; `None` if there is no such.
+    /// The state of one lab or child; `None` if it does not exist.
     pub fn lab(&self, key: &SpawnKey) -> Option<Arc<LabSnapshot>> {
         self.view(key)?.snapshot
     }
@@ -280,8 +280,8 @@ impl Labs {
         self.begin(key, approved, turn).await
     }
 
-    /// Stops a lab. Returns when the stop has begun. `user` is set when users stop their own lab; then the policies are
-    /// asked whether they may. The Hub and administrators always may. `requested_by` is the caller's name for the
+    /// Stops a lab. Returns when the stop has begun. `user` is set when users stop their own lab; the policies are then
+    /// asked for permission. The Hub and administrators always have it. `requested_by` is the caller's name for the
     /// record.
     pub async fn stop(
         &self,
@@ -325,7 +325,7 @@ impl Labs {
         if self.volumes(key).is_none() {
             return Ok(Release::default());
         }
-        // A pool that has outlived its lab may still use them.
+        // A pool that has outlived its lab may still use the claims.
         if self.registry().children(key).any(|(_, handle)| handle.view.borrow().snapshot.is_some()) {
             return Err(Refusal::VolumesInUse.into());
         }

@@ -1,4 +1,4 @@
-//! How many workers each Dask pool is to have, and the connections to the schedulers that are told so.
+//! The number of workers that each Dask pool is to have, and the connections on which the schedulers receive it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,21 +8,21 @@ use wasmspawner_core::dask::{Demand, WorkerRange, share};
 use wasmspawner_core::names::Username;
 use wasmspawner_core::spawn_key::SpawnKey;
 
-/// How many workers a pool is to have, as its scheduler is told.
+/// An order to a scheduler: the number of workers that its pool is to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerOrder {
-    /// How many it may have.
+    /// The number of workers that the pool may have.
     pub range: WorkerRange,
-    /// How many it is to have now.
+    /// The number of workers that the pool is to have now.
     pub target: u32,
 }
 
-/// Why a scheduler gets no orders.
+/// The reason why a scheduler gets no orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoOrders {
     /// The pool is ending, or gone.
     Ending,
-    /// The pods of others hold as many connections as they may.
+    /// The pods of other pools hold as many connections as they may.
     TooMany,
 }
 
@@ -39,19 +39,19 @@ struct Link {
     order: watch::Sender<WorkerOrder>,
 }
 
-/// What is known of a pool beside its pods.
+/// The known state of a pool, apart from its pods.
 #[derive(Debug, Clone)]
 pub struct PoolState {
-    /// What the pool wants and gets.
+    /// The workers that the pool wants and gets.
     pub demand: Demand,
-    /// How many workers are connected to the scheduler; `None` until it has said so.
+    /// The number of workers that are connected to the scheduler; `None` until the scheduler has reported it.
     pub ready: Option<u32>,
-    /// Why the cluster refuses workers.
+    /// The reason why the cluster refuses workers.
     pub trouble: Option<String>,
 }
 
 impl PoolState {
-    /// A pool that has `present` workers, and whose scheduler has not said anything yet.
+    /// Creates the state of a pool that has `present` workers, and whose scheduler has not reported anything yet.
     pub(crate) fn new(range: WorkerRange, present: u32) -> Self {
         Self { demand: Demand::new(range, present), ready: None, trouble: None }
     }
@@ -68,22 +68,22 @@ impl Link {
 }
 
 impl PoolLinks {
-    /// Adds a pool that has `present` workers. A pool of that key that was there before is forgotten. While the service
-    /// does not know all pools yet, nothing is `allowed` to grow.
+    /// Adds a pool that has `present` workers, in place of an earlier pool with the same key. While the service does
+    /// not know all pools yet, no pool is `allowed` to grow.
     pub(crate) fn add(&self, key: &SpawnKey, range: WorkerRange, present: u32, allowed: u32) -> Changed {
         self.change(key, allowed, |pools| {
             pools.insert(key.clone(), Link::new(range, present));
         })
     }
 
-    /// Forgets a pool that is gone. Others of its user may grow.
+    /// Forgets a pool that is gone. Other pools of its user may grow.
     pub(crate) fn forget(&self, key: &SpawnKey, allowed: u32) -> Changed {
         self.change(key, allowed, |pools| {
             pools.remove(key);
         })
     }
 
-    /// Changes how many workers a pool may have.
+    /// Changes the number of workers that a pool may have.
     pub(crate) fn resize(&self, key: &SpawnKey, range: WorkerRange, allowed: u32) -> Changed {
         self.change(key, allowed, |pools| {
             if let Some(link) = pools.get_mut(key) {
@@ -92,7 +92,7 @@ impl PoolLinks {
         })
     }
 
-    /// Notes what a scheduler says: how many workers are connected to it, and how many it wants.
+    /// Notes a scheduler's report: the number of workers connected to it, and the number that it wants.
     pub(crate) fn report(&self, key: &SpawnKey, ready: u32, wanted: u32, allowed: u32) -> Changed {
         self.change(key, allowed, |pools| {
             if let Some(link) = pools.get_mut(key) {
@@ -101,7 +101,7 @@ impl PoolLinks {
         })
     }
 
-    /// Notes how many pods of workers a pool has.
+    /// Notes the number of worker pods of a pool.
     pub(crate) fn note_present(&self, key: &SpawnKey, present: u32, allowed: u32) -> Changed {
         let same = |link: &Link| link.state.demand.present == present;
         if self.users().get(&key.lab.user).and_then(|pools| pools.get(key)).is_none_or(same) {
@@ -114,13 +114,13 @@ impl PoolLinks {
         })
     }
 
-    /// Shares the workers of each user anew, because another number is allowed.
+    /// Distributes the workers of each user again, because another number is allowed.
     pub(crate) fn share_all(&self, allowed: u32) -> Changed {
         let mut users = self.users();
         users.values_mut().flat_map(|pools| share_among(pools, allowed)).collect()
     }
 
-    /// Notes why the cluster refuses workers, or that it does not.
+    /// Notes the reason why the cluster refuses workers; `None` if it does not.
     pub(crate) fn note_trouble(&self, key: &SpawnKey, trouble: Option<String>) {
         let mut users = self.users();
         if let Some(link) = users.get_mut(&key.lab.user).and_then(|pools| pools.get_mut(key)) {
@@ -128,19 +128,19 @@ impl PoolLinks {
         }
     }
 
-    /// What is known of a pool.
+    /// The known state of a pool.
     pub(crate) fn get(&self, key: &SpawnKey) -> Option<PoolState> {
         Some(self.users().get(&key.lab.user)?.get(key)?.state.clone())
     }
 
-    /// How many workers the other pools of the user have or are to have, all together.
+    /// The number of workers that the other pools of the user have or are to have, all together.
     pub(crate) fn workers_of_others(&self, key: &SpawnKey) -> u32 {
         let users = self.users();
         let others = users.get(&key.lab.user).into_iter().flatten().filter(|(other, _)| *other != key);
         others.fold(0, |sum, (_, link)| sum.saturating_add(link.state.demand.taken()))
     }
 
-    /// How many workers all pools are to have, and how many are connected to their schedulers.
+    /// Counts the workers that all pools are to have, and those that are connected to their schedulers.
     pub(crate) fn count_workers(&self) -> (usize, usize) {
         let users = self.users();
         let counts = users.values().flatten().map(|(_, link)| {
@@ -149,7 +149,8 @@ impl PoolLinks {
         counts.fold((0, 0), |(wanted, ready), (more, connected)| (wanted + more, ready + connected))
     }
 
-    /// The orders for the scheduler that connects now. They replace an earlier connection, so that one pool holds one.
+    /// Connects a scheduler, and returns the orders for it. The connection replaces an earlier one, so that one pool
+    /// holds one.
     pub(crate) fn connect(
         &self,
         key: &SpawnKey,
@@ -166,7 +167,7 @@ impl PoolLinks {
         let order = *link.order.borrow();
         link.order = watch::Sender::new(order);
         let mut orders = link.order.subscribe();
-        // The first order is told at once.
+        // The first order is delivered at once.
         orders.mark_changed();
         Ok(orders)
     }
@@ -198,7 +199,7 @@ fn share_among(pools: &mut BTreeMap<SpawnKey, Link>, allowed: u32) -> Changed {
 }
 
 impl Link {
-    /// Tells the scheduler the present order. True if it is another than before.
+    /// Sends the present order to the scheduler. Returns true if it differs from the one before.
     fn publish(&self) -> bool {
         let Demand { range, target, .. } = self.state.demand;
         let order = WorkerOrder { range, target };
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!([&a, &b].map(|key| target(&links, key)), [16, 16]);
         assert_eq!(links.share_all(40), vec![a.clone()], "more is allowed");
         assert_eq!(target(&links, &a), 20);
-        // One that ends gives its workers back as they go.
+        // A pool that ends gives its workers back as they disappear.
         links.resize(&b, WorkerRange::fixed(0), 32);
         links.resize(&a, WorkerRange::fixed(32), 32);
         assert_eq!(target(&links, &a), 20);

@@ -1,4 +1,4 @@
-//! How much of its user's quota each spawn takes, where no `ResourceQuota` of a namespace counts.
+//! The shares that spawns take of their users' quotas, where no `ResourceQuota` of a namespace counts.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use wasmspawner_core::quota::{Quota, QuotaUsedUp, Share};
 use wasmspawner_core::record::LabDescription;
 use wasmspawner_core::spawn_key::SpawnKey;
 
-/// How much of its user's quota each spawn takes. All of a user's are counted under one lock, so that two that are decided
-/// at the same time do not both get the last CPU.
+/// The share of its user's quota that each spawn takes. All shares of a user are counted under one lock, so that two
+/// spawns that are decided at the same time do not both get the last CPU.
 #[derive(Default)]
 pub(crate) struct QuotaClaims {
     users: Mutex<HashMap<Username, HashMap<SpawnKey, Claim>>>,
@@ -17,13 +17,13 @@ pub(crate) struct QuotaClaims {
 
 struct Claim {
     share: Share,
-    /// What the user may have; `None` for a spawn that was found after a restart.
+    /// The user's quota; `None` for a spawn that was found after a restart.
     quota: Option<Quota>,
 }
 
 impl QuotaClaims {
-    /// Takes a share for a spawn in place of the one that it had. With a quota, only if it is left; a spawn that is found
-    /// after a restart has its share already.
+    /// Takes a share for a spawn, in place of the one that it had. With a quota, fails if not enough is left. A spawn
+    /// that is found after a restart has its share already.
     pub(crate) fn claim(
         &self,
         key: &SpawnKey,
@@ -67,7 +67,7 @@ impl QuotaClaims {
     }
 }
 
-/// What the others of the user have taken.
+/// The sum of the shares that the user's other spawns have taken.
 fn taken(claims: &HashMap<SpawnKey, Claim>, key: &SpawnKey) -> Share {
     let others = claims.iter().filter(|(other, _)| *other != key);
     others.fold(Share::default(), |sum, (_, claim)| sum.and(claim.share))
@@ -117,7 +117,7 @@ mod tests {
                 scope
                     .spawn(move || claims.claim(&kernel(&format!("k{number}")), cpus(2), Some(quota)).is_ok())
             });
-            // All have begun before the first is waited for.
+            // All threads have begun before the first is joined.
             let each: Vec<_> = each.collect();
             each.into_iter().map(|claim| usize::from(claim.join().unwrap())).sum()
         });

@@ -16,19 +16,19 @@ use super::quota_claims::share_of;
 use crate::published::snapshot::LabSnapshot;
 use crate::published::view::View;
 
-/// How many labs that are gone are kept for answers to `changes`.
+/// The most labs that are kept, after they are gone, for answers to `changes`.
 const MOST_GONE: usize = 4096;
 
 /// The labs, their children, and the drivers of both.
 #[derive(Default)]
 pub(crate) struct Registry {
     handles: HashMap<SpawnKey, Handle>,
-    /// What each user has that has a driver.
+    /// The spawns of each user that have a driver.
     of_users: HashMap<Username, HashSet<SpawnKey>>,
     changes: Changes,
 }
 
-/// Access to a driver: where to send messages, and the state that it publishes.
+/// Access to a driver: the channel for messages, and the state that it publishes.
 pub(crate) struct Handle {
     pub(crate) inbox: mpsc::UnboundedSender<Box<Message>>,
     pub(crate) view: watch::Receiver<View>,
@@ -58,13 +58,13 @@ impl Registry {
         }
     }
 
-    /// What the user has, with the drivers.
+    /// The spawns of the user, with their drivers.
     fn of_user(&self, user: &Username) -> impl Iterator<Item = (&SpawnKey, &Handle)> {
         let keys = self.of_users.get(user).into_iter().flatten();
         keys.filter_map(|key| self.handles.get_key_value(key))
     }
 
-    /// What the user of a spawn has beside it. Failed spawns do not count.
+    /// The present use of a spawn's user, without the spawn itself. Failed spawns do not count.
     pub(crate) fn use_beside(&self, of: &SpawnKey) -> PresentUse {
         let mut present = PresentUse::default();
         for (key, handle) in self.of_user(&of.lab.user).filter(|(key, _)| *key != of) {
@@ -114,11 +114,11 @@ fn add(present: &mut PresentUse, kind: SpawnKind, description: &LabDescription) 
     present.memory_bytes += share.memory_bytes;
 }
 
-/// The revisions at which labs have changed, so that a Hub with ten thousand labs fetches only those that have.
+/// The revisions at which labs have changed, so that a Hub with ten thousand labs fetches only the changed ones.
 #[derive(Default)]
 pub(crate) struct Changes {
     last: u64,
-    /// The revision at which each lab changed last, and what it was then.
+    /// The revision at which each lab changed last, and its state then.
     published: HashMap<LabKey, (u64, PublishedStatus)>,
     /// Labs that are gone, by the revision at which they disappeared.
     gone: BTreeMap<u64, LabKey>,
@@ -137,8 +137,7 @@ struct PublishedStatus {
 }
 
 impl Changes {
-    /// Notes the state of a lab; `None`: it is gone. A new revision is made only if something that is shown has
-    /// changed.
+    /// Notes the state of a lab; `None` if it is gone. Makes a new revision only if a published field has changed.
     pub(crate) fn note(&mut self, key: &LabKey, lab: Option<&LabSnapshot>) {
         let Some(lab) = lab else {
             if self.published.remove(key).is_some() {

@@ -1,4 +1,4 @@
-//! What users are offered before they start a lab: the form, the images and the blueprints.
+//! The choices that users have before they start a lab: the form, the images and the blueprints.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ impl Labs {
         self.context().blueprints.now(&self.context().config.current())
     }
 
-    /// What the blueprint of this name means for a lab of the user: one of the site, or else of the user's own, for whose
-    /// provider the user's `token` is.
+    /// Resolves the blueprint of this name for a lab of the user: a blueprint of the site, or else one of the user's
+    /// own. The user's `token` is for the provider of the latter.
     pub async fn resolve_blueprint(
         &self,
         identity: &Identity,

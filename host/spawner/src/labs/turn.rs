@@ -20,7 +20,7 @@ use wasmspawner_telemetry::trace::Cause;
 /// A user's turn.
 pub(crate) struct Turn {
     permit: Option<OwnedSemaphorePermit>,
-    /// How long the request has waited for it.
+    /// The time that the request has waited for its turn.
     waited: Duration,
 }
 
@@ -42,7 +42,7 @@ impl Labs {
         self.send_in_turn(key, turn, |waiting| Message::Spawn(Arc::new(approved), waiting)).await
     }
 
-    /// Sends what the policies have approved to the driver, and waits for the answer. The turn ends when it has begun.
+    /// Sends an approved request to the driver, and waits for the answer. The turn ends when the request has begun.
     pub(crate) async fn send_in_turn(
         &self,
         key: &SpawnKey,

@@ -1,5 +1,5 @@
-//! Lets nodes pull images before somebody asks for them. What is pulled where is decided in the core; here are the
-//! questions to policies, the pods, and the report about both.
+//! Lets nodes pull images before somebody asks for them. The core decides which node pulls which image. This module
+//! asks the policies, manages the pods, and reports about both.
 
 mod prepuller;
 mod problems;

@@ -20,12 +20,12 @@ use wasmspawner_kubernetes::k8s::{Causes, Created, KubernetesError, PullPodChang
 use wasmspawner_registry::inventory::Change;
 use wasmspawner_telemetry::{Prepull, PrepullCounts};
 
-/// How often there is a round when nothing has changed. Policies are asked again then.
+/// The time between two rounds when nothing has changed. Policies are asked again in each such round.
 const ROUND: Duration = Duration::from_secs(30);
-/// The shortest time between two rounds: often many nodes change at once.
+/// The shortest time between two rounds, because often many nodes change at once.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Lets nodes pull images in advance. One task does all of it, so nothing is pulled twice.
+/// A task that lets nodes pull images in advance. One task does all of it, so nothing is pulled twice.
 pub struct Prepuller {
     context: Arc<Context>,
     pods: PullPods,
@@ -34,15 +34,15 @@ pub struct Prepuller {
     /// The pods, by name.
     known: BTreeMap<String, PullPod>,
     history: PullHistory,
-    /// What the policies wanted when they could say it the last time.
+    /// The images that the policies wanted when they last gave an answer.
     wanted: Option<Vec<WantedImage>>,
-    /// When they are asked again.
+    /// The time at which the policies are asked again.
     ask_at: Instant,
     problems: Problems,
 }
 
 impl Prepuller {
-    /// Nothing is pulled yet. The pods go with `owner`, the service's own pod.
+    /// Creates a prepuller that has pulled nothing yet. Its pods are deleted with `owner`, the service's own pod.
     pub fn new(
         context: Arc<Context>,
         pods: PullPods,
@@ -62,8 +62,8 @@ impl Prepuller {
         }
     }
 
-    /// Pulls what is wanted, until `stop`. What is being pulled then goes on, and the next process finds it, as long as
-    /// the owner is there.
+    /// Pulls the wanted images until `stop`. Pulls that are under way then go on, and the next process finds them, as
+    /// long as the owner is there.
     pub async fn run(mut self, stop: CancellationToken) {
         let owner = self.owner.clone();
         let config = self.context.config.follow();
@@ -80,7 +80,7 @@ impl Prepuller {
         }
     }
 
-    /// Removes what is left of former pulls, because nothing is to be pulled any more.
+    /// Removes the remains of former pulls, because nothing is to be pulled any more.
     async fn remove_all(&mut self) {
         self.reports.replace(None);
         self.context.metrics.set_prepulls(PrepullCounts::default());
@@ -105,7 +105,7 @@ impl Prepuller {
         }
     }
 
-    /// Pulls what is wanted: when something has changed, and every 30 seconds. Never ends.
+    /// Pulls the wanted images when something has changed, and every 30 seconds. Never ends.
     async fn pull(&mut self, settings: &Settings) {
         self.ask_at = Instant::now();
         self.problems.unknown = Some("it has just begun");
@@ -131,7 +131,7 @@ impl Prepuller {
         }
     }
 
-    /// Waits until all pods were listed once. Before that, a pod that is not known may exist.
+    /// Waits until all pods were listed once. Before that, unknown pods may exist.
     async fn wait_for_list(&mut self, mut pods: impl Stream<Item = PullPodChange> + Unpin) {
         while let Some(change) = pods.next().await {
             let listed = matches!(change, PullPodChange::All(_));
@@ -150,7 +150,7 @@ impl Prepuller {
                 self.known = pods.into_iter().map(|pod| (pod.name.clone(), pod)).collect();
             }
             PullPodChange::Changed(mut pod) => {
-                // What is seen now may be older than the deletion.
+                // The observed state may be older than the deletion.
                 let before = self.known.get(&pod.name);
                 pod.is_being_deleted |=
                     before.is_some_and(|before| before.uid == pod.uid && before.is_being_deleted);
@@ -161,7 +161,7 @@ impl Prepuller {
         }
     }
 
-    /// Does what is to be done now. Without knowledge of nodes and registries, nothing is.
+    /// Does one round of work. Does nothing while nodes or registries are not known.
     async fn round(&mut self, settings: &Settings) {
         let before = self.problems.message();
         let needs = match self.knowledge() {
@@ -201,7 +201,7 @@ impl Prepuller {
         Ok((registries, nodes))
     }
 
-    /// Asks the policies what is wanted. If they cannot say, it is what they have said before.
+    /// Asks the policies which images they want. If they cannot answer, their previous answer stays.
     async fn ask_policies(&mut self) {
         if Instant::now() < self.ask_at {
             return;
@@ -213,7 +213,8 @@ impl Prepuller {
         }
     }
 
-    /// What the policies want, and then what the configuration wants. If nobody wants anything, it is the lab's image.
+    /// Returns the images that the policies want, followed by those that the configuration wants. If nobody wants
+    /// anything, returns the lab's image.
     fn all_wanted(&self, settings: &Settings) -> Vec<WantedImage> {
         let of_policies = self.wanted.iter().flatten();
         let mut wanted: Vec<_> = of_policies.chain(&settings.images).cloned().collect();
@@ -225,8 +226,8 @@ impl Prepuller {
         wanted
     }
 
-    /// Removes pods and creates pods. What is refused holds up nothing else; the error is the last refusal. If the API
-    /// server is away, or slow, the rest waits for the next round.
+    /// Removes pods and creates pods. A refused request does not hold up the others; the error is the last refusal. If
+    /// the API server is away, or slow, the rest waits for the next round.
     async fn act(&mut self, settings: &Settings, missing: &[Pull], nodes: &NodeImages) -> Result<(), String> {
         let pods: Vec<PullPod> = self.known.values().cloned().collect();
         let plan = plan(missing, &pods, &self.history, nodes, &settings.limits, Timestamp::now());
@@ -264,7 +265,7 @@ impl Prepuller {
         refused
     }
 
-    /// The pod is deleted. It is known until the watch says that it is gone.
+    /// Notes that a pod is deleted. The pod remains known until the watch says that it is gone.
     fn ended(&mut self, pod: PullPod, ending: Ending) {
         if let Some(known) = self.known.get_mut(&pod.name) {
             known.is_being_deleted = true;

@@ -1,4 +1,4 @@
-/// What keeps images from being pulled in advance. Each is there until the same thing works again.
+/// The problems that keep images from being pulled in advance. Each one stays until the same thing works again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Problems {
     /// Nodes or registries are not known yet.
@@ -7,12 +7,12 @@ pub(super) struct Problems {
     pub(super) policies: Option<String>,
     /// The pods that pull cannot be watched.
     pub(super) watch: Option<String>,
-    /// The API server did not do what was asked in the last round.
+    /// The API server did not fulfil the requests of the last round.
     pub(super) requests: Option<String>,
 }
 
 impl Problems {
-    /// All of them in one sentence; `None` if there is none.
+    /// Joins all problems in one sentence; `None` if there are none.
     pub(super) fn message(&self) -> Option<String> {
         let Self { unknown, policies, watch, requests } = self;
         let named = [

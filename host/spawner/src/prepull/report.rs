@@ -3,7 +3,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use wasmspawner_core::images::{FailedPull, NeededImage, PullPod};
 
-/// What is pulled in advance, as of the last round.
+/// The images that are pulled in advance, as of the last round.
 #[derive(Clone, Debug, Default)]
 pub struct PrepullReport {
     /// The images that nodes are to have, the most important first.
@@ -12,11 +12,11 @@ pub struct PrepullReport {
     pub running: Vec<PullPod>,
     /// The pulls that have failed and are tried again, those that failed last first.
     pub failed: Vec<FailedPull>,
-    /// Why nothing can be pulled, or not everything.
+    /// The reason why nothing can be pulled, or not everything.
     pub problem: Option<String>,
 }
 
-/// What is pulled in advance, which changes while the service runs. Clones share it.
+/// The present report, which changes while the service runs. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct LivePrepulls(Arc<ArcSwapOption<PrepullReport>>);
 

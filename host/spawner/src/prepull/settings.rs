@@ -2,19 +2,19 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use wasmspawner_core::config::Config;
 use wasmspawner_core::images::{PrepullLimits, PullPodTemplate, WantedImage};
 
-/// The part of the configuration by which images are pulled in advance.
+/// The part of the configuration that controls how images are pulled in advance.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
     pub(super) limits: PrepullLimits,
-    /// The images that nodes are to have beside those of policies.
+    /// The images that nodes are to have, in addition to those of policies.
     pub(super) images: Vec<WantedImage>,
-    /// The image that they are to have if nobody wants any other.
+    /// The image that nodes are to have if nobody wants any other.
     pub(super) lab_image: Option<String>,
     pub(super) template: PullPodTemplate,
 }
 
 impl Settings {
-    /// `None` if nothing is pulled in advance.
+    /// Reads the settings; `None` if nothing is pulled in advance.
     pub(super) fn of(config: &Config, owner: Option<&OwnerReference>) -> Option<Self> {
         let prepull = config.images.prepull.as_ref()?;
         let lab = &config.lab.section;

@@ -31,7 +31,7 @@ impl LiveLog {
         }
     }
 
-    /// Closes the log: readers come to its end.
+    /// Closes the log, so that readers reach its end.
     pub(crate) fn close(&self) {
         self.log.write().unwrap_or_else(PoisonError::into_inner).close();
         self.length.send_modify(|_| {});
@@ -47,7 +47,7 @@ impl LiveLog {
         self.log.read().unwrap_or_else(PoisonError::into_inner).is_finished()
     }
 
-    /// How far the operation is, from 0 to 100.
+    /// The progress of the operation, from 0 to 100.
     pub(crate) fn progress(&self) -> u8 {
         self.log.read().unwrap_or_else(PoisonError::into_inner).progress()
     }
@@ -72,7 +72,7 @@ pub struct EventReader {
     length: watch::Receiver<usize>,
     job_id: JobId,
     last_seen: Option<EventId>,
-    /// True if `next` waits for more entries before it returns. The first read returns at once what is there.
+    /// True if `next` waits for more entries before it returns. The first read returns the present entries at once.
     gathers: bool,
 }
 
@@ -86,8 +86,8 @@ impl EventReader {
         self.job_id
     }
 
-    /// The entries that were not read yet; waits until there is at least one. `None` once the operation is over and
-    /// everything was read.
+    /// Returns the entries that were not read yet, and waits until there is at least one. Returns `None` once the
+    /// operation is over and everything was read.
     pub async fn next(&mut self) -> Option<Vec<LoggedEntry>> {
         loop {
             self.length.borrow_and_update();

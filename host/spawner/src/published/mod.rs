@@ -1,4 +1,4 @@
-//! What is known of a lab outside of its driver.
+//! The state of a lab as it is published outside of its driver.
 
 pub(crate) mod live_log;
 pub(crate) mod snapshot;

@@ -20,11 +20,11 @@ use crate::context::lab_routes::lab_routes;
 pub struct LabSnapshot {
     /// The user and the server.
     pub key: SpawnKey,
-    /// Whether the lab is starting, running, terminating or failed.
+    /// The status: starting, running, terminating or failed.
     pub status: LabStatus,
-    /// Whether its pod exists.
+    /// The presence of the lab's pod.
     pub pod: PodPresence,
-    /// What the lab was started with.
+    /// The details with which the lab was started.
     pub about: Arc<LabDetails>,
     /// The address of the pod, once it has one.
     pub address: Option<String>,
@@ -36,27 +36,27 @@ pub struct LabSnapshot {
     pub reason: Option<String>,
     /// The reason for the stage or the failure, for people.
     pub message: Option<String>,
-    /// How far the operation is, from 0 to 100.
+    /// The progress of the operation, from 0 to 100.
     pub progress: u8,
     /// The id of the operation under way, or of the last one.
     pub job_id: Option<JobId>,
-    /// How often a container was restarted since the lab became ready.
+    /// The number of container restarts since the lab became ready.
     pub restarts: u32,
 }
 
-/// What a lab was started with.
+/// The details with which a lab was started.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LabDetails {
     /// The description in the lab's record.
     pub description: Arc<LabDescription>,
     /// The environment variables; credentials are redacted.
     pub env: BTreeMap<String, String>,
-    /// When the spawn began.
+    /// The time at which the spawn began.
     pub started_at: Option<Timestamp>,
 }
 
 impl LabDetails {
-    /// The same without what the user has asked for.
+    /// Returns the details without the user's request.
     pub(crate) fn without_request(&self) -> Self {
         let description = LabDescription {
             options: Options::default(),
@@ -67,7 +67,8 @@ impl LabDetails {
         Self { description: Arc::new(description), env: BTreeMap::new(), started_at: self.started_at }
     }
 
-    /// The same, with as many workers as a Dask pool has by now: it may have been scaled while policies decided.
+    /// Returns the details with the present number of workers of a Dask pool. The pool may have been scaled while
+    /// policies decided.
     pub(crate) fn with_workers_of(self: &Arc<Self>, now: &Self) -> Arc<Self> {
         let (Some(pool), Some(now)) = (&self.description.pool, &now.description.pool) else {
             return Arc::clone(self);
@@ -91,8 +92,8 @@ pub(crate) fn url(pod: &ObservedPod, place: &Place, prefix: &str, config: &Confi
     Some(format!("http://{host}:{port}"))
 }
 
-/// The URL of a lab with a Service: what a lab was started with decides whether it is reached over TLS, whatever the
-/// configuration says by now.
+/// Sets the scheme in the URL of a lab with a Service. The certificate with which the lab was started decides whether
+/// the lab is reached over TLS, regardless of the present configuration.
 fn with_scheme_of(place: &Place, url: String, config: &Config) -> String {
     let service = config.lab.section.service.as_ref();
     let others_have_one = service.is_some_and(|service| service.certificate.is_some());

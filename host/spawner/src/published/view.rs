@@ -1,4 +1,4 @@
-//! What a driver publishes about its lab.
+//! The state of a lab that its driver publishes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use wasmspawner_core::record::Place;
 use super::live_log::LiveLog;
 use super::snapshot::LabSnapshot;
 
-/// What a driver publishes about its lab.
+/// The state of a lab that its driver publishes.
 #[derive(Clone, Default)]
 pub(crate) struct View {
     pub(crate) snapshot: Option<Arc<LabSnapshot>>,
@@ -20,14 +20,14 @@ pub(crate) struct View {
     pub(crate) job_id: Option<JobId>,
     /// The uid of the lab's record.
     pub(crate) record: Option<String>,
-    /// Where the lab is in the cluster.
+    /// The place of the lab in the cluster.
     pub(crate) place: Option<Place>,
     /// The uid of the lab's pod.
     pub(crate) pod_uid: Option<String>,
 }
 
 impl View {
-    /// What of a child its lab looks at: the status, and whether there is a record.
+    /// The part of a child's state that its lab reads: the status, and whether there is a record.
     pub(crate) fn presence(&self) -> (Option<LabStatus>, bool) {
         (self.snapshot.as_ref().map(|spawn| spawn.status), self.record.is_some())
     }

@@ -1,4 +1,4 @@
-//! What administrators see of environments, and do about them.
+//! The environments as administrators see them, and the actions on them.
 
 use wasmspawner_core::environment::Overview;
 
@@ -6,13 +6,13 @@ use crate::errors::SpawnError;
 use crate::labs::Labs;
 use wasmspawner_kubernetes::environments::{Environments, TargetRefusal};
 
-/// Why environments cannot be shown or changed.
+/// The reason why environments cannot be shown or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentsError {
     /// The service has just started, or the cluster does not answer.
     #[error(transparent)]
     Spawner(#[from] SpawnError),
-    /// The site has none.
+    /// The site has no environments.
     #[error("this site has no environments: the section `environments` is not in the configuration")]
     None,
     /// There is no such target, or its state does not allow it.
@@ -27,14 +27,14 @@ impl Labs {
         Ok(self.known_environments()?.overview())
     }
 
-    /// Lets everybody have a target that was released and is kept for its owner.
+    /// Makes a target that was released, and is kept for its owner, available to everybody.
     pub async fn release_target(&self, name: &str) -> Result<(), EnvironmentsError> {
         self.require_ready()?;
         let released = self.known_environments()?.release(name).await.map_err(SpawnError::from)?;
         Ok(released?)
     }
 
-    /// Deletes a target that no claim has, with its namespace if that was made for it.
+    /// Deletes a target that no claim has. Its namespace is deleted, too, if that was made for the target.
     pub async fn retire_target(&self, name: &str) -> Result<(), EnvironmentsError> {
         self.require_ready()?;
         let retired = self.known_environments()?.retire(name).await.map_err(SpawnError::from)?;

@@ -19,16 +19,16 @@ const FIRST: Duration = Duration::from_secs(10);
 /// The name that the record of a stop gives as its caller when the lab was forgotten.
 const REQUESTED_BY: &str = "forgotten by JupyterHub";
 
-/// The last check, and when forgotten labs are stopped.
+/// The last check, and the time after which forgotten labs are stopped.
 #[derive(Debug, Clone)]
 pub struct ForgottenReport {
     /// The result of the comparison.
     pub check: Arc<Check>,
-    /// How long a lab must be found forgotten before it is stopped; `None`: labs are not stopped for that.
+    /// The time for which a lab must be found forgotten before it is stopped; `None` if labs are not stopped for that.
     pub stop_after: Option<SignedDuration>,
 }
 
-/// Why it is not known which labs are forgotten.
+/// The reason why it is not known which labs are forgotten.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgottenError {
     /// The service has just started and does not know its labs yet.
@@ -45,7 +45,7 @@ pub enum ForgottenError {
 }
 
 impl Labs {
-    /// The labs that the Hub does not know now.
+    /// Returns the labs that the Hub does not know now.
     pub async fn forgotten(&self) -> Result<ForgottenReport, ForgottenError> {
         self.require_ready()?;
         let comparison = self.context().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
@@ -87,7 +87,7 @@ impl Labs {
     }
 }
 
-/// Compares in the configured interval, and stops labs that were forgotten for long enough.
+/// Compares the labs at the configured interval, and stops those that were forgotten for long enough.
 pub(crate) async fn follow(labs: &Labs, stop: &CancellationToken) {
     let Some(comparison) = &labs.context().hub else { return };
     let every = comparison.every();

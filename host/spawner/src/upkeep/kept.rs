@@ -1,4 +1,4 @@
-//! What stays on purpose when labs end.
+//! The objects that stay on purpose when labs end.
 
 use std::collections::HashSet;
 
@@ -25,12 +25,13 @@ impl Labs {
     }
 }
 
-/// The namespaces that the service has made for labs and never deletes. Those that others have made have not its labels.
+/// The namespaces that the service has made for labs and never deletes. Namespaces that others have made do not have
+/// its labels.
 fn namespaces(labs: &Labs) -> Vec<KeptObject> {
     let used: HashSet<String> = {
         let registry = labs.registry();
         let views = registry.iter().map(|(_, handle)| handle.view.borrow().clone());
-        // A place is known for a while after its lab.
+        // The place of a lab remains known for a while after the lab has ended.
         let places = views.filter_map(|view| view.place.filter(|_| view.snapshot.is_some()));
         places.map(|place| place.namespace.into()).collect()
     };

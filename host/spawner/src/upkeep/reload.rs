@@ -1,4 +1,4 @@
-//! The loaded policies, and another configuration while the service runs.
+//! The loaded policies, and the replacement of the configuration while the service runs.
 
 use wasmspawner_core::config::Config;
 
@@ -13,8 +13,8 @@ impl Labs {
         self.context().policies.loaded()
     }
 
-    /// Loads all policies again. If one cannot be loaded, none is replaced. What has begun is done, whether somebody waits for it
-    /// or not.
+    /// Loads all policies again. If one cannot be loaded, none is replaced. A reload that has begun is finished even if
+    /// the caller does not wait for it.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
         let labs = self.clone();
         uninterrupted(async move {
@@ -25,7 +25,7 @@ impl Labs {
         .await
     }
 
-    /// Uses another configuration and its policies, all or nothing. What has begun goes on as it began.
+    /// Replaces the configuration and its policies, all or nothing. Operations that have begun go on as they began.
     pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
         self.context().policies.replace(PolicySpec::all(&config.policies)?).await?;
         self.context().config.replace(config);

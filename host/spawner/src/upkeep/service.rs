@@ -63,7 +63,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     );
 }
 
-/// Does what is to be done about claims, targets and classes, where the site has them.
+/// Manages claims, targets and classes, where the site has them.
 async fn run_environments(labs: &Labs, stop: &CancellationToken) {
     if let Some(environments) = &labs.context().environments {
         Box::pin(environments.run(stop)).await;
@@ -78,7 +78,7 @@ async fn follow_workloads(labs: &Labs, watches: kube::Client, stop: &Cancellatio
     }
 }
 
-/// Why the labs are not known yet.
+/// The reason why the labs are not known yet.
 #[derive(Debug, thiserror::Error)]
 enum RecoverError {
     #[error(transparent)]
@@ -202,7 +202,7 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     context.records.watch(client, namespace, stop, on_change).await;
 }
 
-/// Tells the labs of another cluster when it is away.
+/// Returns a callback that tells the labs of another cluster when the cluster is away.
 fn tell_health(labs: &Labs) -> OnHealth {
     let labs = labs.clone();
     Arc::new(move |cluster: &ClusterRef, away| {
@@ -248,7 +248,7 @@ async fn adopt_unknown(labs: &Labs) {
     labs.stop_orphans();
 }
 
-/// The periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
+/// Does the periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
 async fn housekeeping(labs: &Labs, stop: &CancellationToken) {
     const FIRST: Duration = Duration::from_secs(10);
     let every = Duration::try_from(labs.context().config.current().limits.reconcile_every).unwrap_or(FIRST);

@@ -18,7 +18,7 @@ use crate::labs::Labs;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError, OwnedObject, list};
 use wasmspawner_kubernetes::store::Store;
 
-/// An object with this service's labels that belongs to no record, which happens when somebody deletes or changes
+/// An object with this service's labels that belongs to no record. This happens when somebody deletes or changes
 /// records or objects by hand. The service reports it, and never deletes it by itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Orphan {
@@ -51,14 +51,14 @@ pub enum OrphanKind {
 }
 
 impl Labs {
-    /// The objects whose labels say that they are this service's, but that belong to no record.
+    /// Lists the objects with this service's labels that belong to no record.
     pub async fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.require_ready()?;
         Ok(orphans(self).await?)
     }
 
-    /// Deletes the orphans in the service's own cluster, and returns those whose deletion was requested. In other clusters
-    /// another site may have labs whose installation has the same name.
+    /// Deletes the orphans in the service's own cluster, and returns those whose deletion was requested. Other clusters
+    /// are left alone, because another site may have labs there whose installation has the same name.
     pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.require_ready()?;
         Ok(delete_orphans(self).await?)
@@ -87,7 +87,7 @@ pub(crate) async fn sweep(labs: &Labs) {
     }
 }
 
-/// The objects that belong to no record and no target, sorted.
+/// Lists the objects that belong to no record and no target, sorted.
 async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     // The objects are listed before the records are read: otherwise a lab that is accepted in between would look like
@@ -101,7 +101,7 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let belongs = |orphan: &Orphan| match (&orphan.spawn, &orphan.target, &context.environments) {
         (Some(spawn), _, _) => known.contains(spawn),
         (None, Some(target), Some(environments)) => environments.has_target(target),
-        // Without environments it is not known which targets there are.
+        // Without environments, the existing targets are not known.
         (None, Some(_), None) => true,
         (None, None, _) => false,
     };
@@ -110,7 +110,8 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     Ok(found)
 }
 
-/// The pods in one cluster, and the namespaces that were made for labs and targets. Other namespaces are retained ones.
+/// Lists the pods in one cluster, and the namespaces that were made for labs and targets. Other namespaces are retained
+/// ones.
 fn in_store(store: &Store, cluster: Option<&ObjectName>) -> Vec<Orphan> {
     let pods = store.pods().into_iter().map(|pod| Orphan {
         cluster: cluster.cloned(),
@@ -135,7 +136,7 @@ fn in_store(store: &Store, cluster: Option<&ObjectName>) -> Vec<Orphan> {
     pods.chain(namespaces).collect()
 }
 
-/// The environments of labs in namespaces that stay. Elsewhere they are deleted with their namespace.
+/// Lists the environments of labs in namespaces that stay. Elsewhere, they are deleted with their namespace.
 async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     if context.config.current().kubernetes.namespaces.is_deleted() {
