@@ -12,19 +12,19 @@ pub enum Hook {
     Validate,
     /// Prepares the policy for its calls.
     Prepare,
-    /// Makes the spawn form.
+    /// Creates the spawn form.
     RenderForm,
     /// Turns a submission of the form into options.
     ParseForm,
-    /// Limits what a user may have.
+    /// Sets the limits of a user.
     Quota,
     /// Decides whether an action is allowed.
     Authorize,
     /// Decides whether a lab may be put into a workload.
     Inject,
-    /// Hears what happens.
+    /// Receives events.
     Events,
-    /// Decides what the lab's pod looks like.
+    /// Customizes the lab's pod.
     BuildPod,
     /// Decides how the program in the lab's container is reached.
     LabServer,
@@ -35,7 +35,7 @@ pub enum Hook {
 }
 
 impl Hook {
-    /// The interface and function in `wit/`, such as `form.render`.
+    /// Returns the interface and function in `wit/`, such as `form.render`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Describe => "metadata.describe",
