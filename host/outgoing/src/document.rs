@@ -52,7 +52,7 @@ pub enum DocumentError {
     /// The document is too large.
     #[error("it is larger than {0} bytes")]
     TooLarge(usize),
-    /// The document is not text.
+    /// The document is not text in UTF-8.
     #[error("it is not text in UTF-8")]
     NotText,
 }

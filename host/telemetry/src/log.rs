@@ -29,9 +29,9 @@ pub enum LogError {
     Writer(#[from] std::io::Error),
 }
 
-/// The directive that silences the Kubernetes client, whatever the configuration says. Below this level, the client logs
-/// every answer that it cannot parse, as a whole, and with it the Secrets of a site. It also warns at each connection
-/// without verification of certificates; the service itself logs that once.
+/// The directive that silences the Kubernetes client, whatever the configuration says. Below this level, the client
+/// logs every answer that it cannot parse, as a whole, and with it the Secrets of a site. It also warns at each
+/// connection without verification of certificates; the service itself logs that once.
 const SILENCED: &str = "kube_client::client=error";
 
 /// Starts logging for the whole process, and the recording of traces if `traces` is given. Lines that cannot be written

@@ -160,7 +160,7 @@ impl HookTable {
     }
 }
 
-/// The type of a function in an exported interface differs from that in the package.
+/// The error of a function whose type in the component differs from that in the package.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongType(pub(crate) String);

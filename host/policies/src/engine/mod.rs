@@ -69,12 +69,12 @@ pub struct EngineOptions {
     pub memory: usize,
     /// The largest component that is accepted, in bytes.
     pub component_bytes: u64,
-    /// Compiles components.
+    /// The compiler of components.
     pub compiler: Compiler,
     /// The directory for compiled components, which must be private to this user. `None`: components are compiled at
     /// every start.
     pub cache: Option<PathBuf>,
-    /// True if calls begin with a prepared copy of the policy, if the policy offers one.
+    /// True if calls begin with a prepared copy of the policy, for policies that offer one.
     pub prepare: bool,
     /// The registries from which components are downloaded.
     pub artifacts: Artifacts,

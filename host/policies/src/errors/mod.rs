@@ -48,7 +48,7 @@ pub enum CallErrorKind {
     /// The policy computed for longer than its limit, in milliseconds.
     #[error("took longer than {0} ms")]
     Deadline(u64),
-    /// The policy asked for more memory than its limit.
+    /// The policy requested more memory than its limit.
     #[error("asked for {asked} bytes of memory, more than the {limit} it may have")]
     Memory {
         /// The requested memory, summed over all memories of the policy, in bytes.
@@ -265,13 +265,13 @@ pub enum LoadErrorKind {
     /// No key of the configuration has signed the component.
     #[error(transparent)]
     NotSigned(NotSigned),
-    /// A hook of `requires` is not among the component's.
+    /// The component lacks a hook of `requires`.
     #[error(
         "does not export `{missing}`, which `requires` names; it exports {}. Export it in the policy, or change `requires`",
         .has.join(", ")
     )]
     MissingHook {
-        /// The hook.
+        /// The missing hook.
         missing: &'static str,
         /// The hooks that the component exports.
         has: Vec<&'static str>,
@@ -347,7 +347,7 @@ pub enum LoadErrorKind {
 /// The reason that the engine cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The settings are not possible on this machine.
+    /// The machine does not support the settings.
     #[error("the WebAssembly engine cannot be set up: {0}")]
     Setup(String),
     /// Other users can access the cache directory.

@@ -85,19 +85,19 @@ const MENU_BYTES: usize = 8 << 20;
 /// The number of bytes that are reserved for each memory of the pool.
 pub(crate) const MEMORY_SLOT: usize = 128 << 20;
 
-/// A call has computed for longer than its limit.
+/// The error of a call that computed for longer than its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("deadline exceeded")]
 pub(crate) struct DeadlineExceeded;
 
-/// A call has asked for more memory than its limit.
+/// The error of a call that requested more memory than its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("memory budget exceeded")]
 pub(crate) struct MemoryExceeded {
     pub(crate) asked: usize,
 }
 
-/// The calls of policies have taken all memory that they share.
+/// The error of a call for which no memory is left: the calls of policies have taken all that they share.
 #[derive(Debug, thiserror::Error)]
 #[error("no memory is left for calls of policies")]
 pub(crate) struct NoSharedMemory;

@@ -30,7 +30,7 @@ pub enum Hook {
     LabServer,
     /// Offers images.
     ImageMenu,
-    /// Names the images that nodes are to have.
+    /// Names the images that nodes should have.
     Prepull,
 }
 

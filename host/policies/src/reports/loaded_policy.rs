@@ -28,7 +28,7 @@ pub struct LoadedPolicy {
     pub wit_version: String,
     /// The hooks that the policy implements, as the interfaces that it exports.
     pub hooks: Vec<&'static str>,
-    /// The kinds of permissions that its operator has granted to it.
+    /// The kinds of permissions that the operator has granted to the policy.
     pub grants: Vec<Grant>,
     /// The preparation of the policy for its calls.
     pub preparation: Preparation,

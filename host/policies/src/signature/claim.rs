@@ -64,7 +64,7 @@ struct MessageSignature {
     signature: String,
 }
 
-/// <https://github.com/secure-systems-lab/dsse/blob/master/envelope.md>
+/// The envelope in a bundle (<https://github.com/secure-systems-lab/dsse/blob/master/envelope.md>).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Envelope {
@@ -78,7 +78,7 @@ struct EnvelopeSignature {
     sig: String,
 }
 
-/// <https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>
+/// The signed statement (<https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Statement {

@@ -65,7 +65,7 @@ impl Datum {
     }
 }
 
-/// JSON that is being written, up to a limit.
+/// A writer of JSON, up to a size limit.
 #[derive(Default)]
 struct Json(Vec<u8>);
 

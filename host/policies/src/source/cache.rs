@@ -114,8 +114,8 @@ pub(crate) fn deserialize(engine: &Engine, machine_code: &[u8]) -> wasmtime::Res
         unsafe_code,
         reason = "machine code cannot be verified; `open` made sure that only this user could write it"
     )]
-    // SAFETY: the bytes are the compiler's own output: either directly, or by way of a file in a directory that only this
-    // user may write, which `whole_file::write` put there.
+    // SAFETY: the bytes are the compiler's own output: either directly, or from a file that `whole_file::write` put
+    // into a directory that only this user may write.
     unsafe {
         Component::deserialize(&engine.wasm, machine_code)
     }

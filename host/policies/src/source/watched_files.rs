@@ -1,4 +1,4 @@
-//! The files from which policies are loaded, watched for changes.
+//! Watches the files from which policies are loaded for changes.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;

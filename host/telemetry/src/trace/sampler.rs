@@ -83,7 +83,7 @@ mod tests {
         Sampler::new(ratio.try_into().unwrap())
     }
 
-    /// A parent whose trace id is the lowest one, which a choice by id would always record.
+    /// Returns a parent with the lowest trace id, which a choice by id would always record.
     fn parent(flags: TraceFlags, remote: bool) -> Context {
         let span = SpanContext::new(TraceId::from(1), SpanId::from(1), flags, remote, TraceState::default());
         Context::new().with_remote_span_context(span)
