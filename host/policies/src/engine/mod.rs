@@ -120,8 +120,8 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(options: EngineOptions) -> Result<Self, EngineError> {
         let wasm = wasmtime::Engine::new(&config(Some(options.slots))).or_else(|error| {
-            // The address space may be limited (`ulimit -v`, small containers). Calls are then slower, but their number
-            // stays the same.
+            // The address space may be limited (`ulimit -v`, small containers). Calls are then slower, but their
+            // maximum number stays the same.
             tracing::warn!(
                 error = format!("{error:#}"),
                 "no memory pool for policies; every call maps its own"

@@ -13,8 +13,8 @@ use wasmspawner_files::confined_file::{self, UnreadableFile};
 /// The maximum size of one signature, in bytes.
 const LARGEST: u64 = 256 << 10;
 
-/// Returns the files beside a component that may have its signature: a bundle, and the format of cosign before version
-/// 3.
+/// Returns the files that may have the signature of a component: a bundle, and the file that cosign wrote before
+/// version 3.
 pub(crate) fn signature_files(component: &Path) -> [PathBuf; 2] {
     [".sigstore.json", ".sig"].map(|ending| {
         let mut path = component.as_os_str().to_owned();

@@ -31,7 +31,7 @@ impl Trust {
         self.signer.as_ref().map(|signer| signer.name.as_str())
     }
 
-    /// Returns true if a component signed with `key`, or not signed, may be used now.
+    /// Returns true if a component with a signature by `key`, or with none if `key` is `None`, may be used now.
     pub(crate) fn includes(&self, key: Option<&Digest>) -> bool {
         self.keys.as_ref().is_none_or(|keys| key.is_some_and(|key| keys.signer_with(key).is_some()))
     }

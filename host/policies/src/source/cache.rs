@@ -13,8 +13,8 @@ use wasmspawner_files::whole_file;
 
 /// The time that a compiled component is kept after its last use.
 const KEPT_FOR: Duration = Duration::from_hours(90 * 24);
-/// The maximum size of the cache, in bytes: half of the volume that the chart has for it. Each new version of a policy
-/// is a new file.
+/// The maximum size of all compiled components, in bytes: half of the volume that the chart has for them. Each new
+/// version of a policy is a new file.
 const KEPT: u64 = 512 << 20;
 
 /// Creates the cache directory, or checks that no other user can write to an existing one, because the files in it are

@@ -1,4 +1,4 @@
-//! Watches the files from which policies are loaded for changes.
+//! Detects changes of the files from which policies are loaded.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
