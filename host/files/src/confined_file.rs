@@ -1,5 +1,5 @@
-//! Files that are read from the folder in which the operator's configuration names them, and from nowhere else: a link in the
-//! folder does not lead out of it.
+//! Reads files from the folder in which the operator's configuration names them, and from nowhere else. A link in the
+//! folder cannot lead out of it.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -11,36 +11,36 @@ use cap_std::fs::Dir;
 /// An opened folder.
 pub struct Folder(Dir);
 
-/// Why a file cannot be read.
+/// The reason that a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableFile {
-    /// The operating system refuses it.
+    /// The operating system returned an error.
     #[error(transparent)]
     Io(io::Error),
-    /// It is a folder, a pipe or a device.
+    /// The path names a folder, a pipe or a device.
     #[error("it is not a file")]
     NotAFile,
-    /// It is a link to another place.
+    /// The path is a link that leads out of the folder.
     #[error(
         "it is a link that leads out of its folder, which is not followed; name the file that it leads to"
     )]
     LeadsOut,
-    /// It is too large.
+    /// The file is too large.
     #[error("it has {size} bytes; the largest that is read has {limit}")]
     TooLarge {
-        /// The file's size.
+        /// The size of the file, in bytes.
         size: u64,
-        /// The largest size that is read.
+        /// The largest accepted size, in bytes.
         limit: u64,
     },
-    /// It is not text.
+    /// The file is not text in UTF-8.
     #[error("it is not text in UTF-8")]
     NotText,
 }
 
 impl From<io::Error> for UnreadableFile {
     fn from(error: io::Error) -> Self {
-        // The error of cap-std, which is none of the operating system.
+        // cap-std creates this error itself, so it has no code of the operating system.
         if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
             return Self::LeadsOut;
         }
@@ -54,7 +54,7 @@ impl Folder {
         Dir::open_ambient_dir(path, ambient_authority()).map(Self)
     }
 
-    /// The names of what is in the folder, sorted.
+    /// Returns the names of the entries in the folder, sorted.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let entries = self.0.entries()?.map(|entry| Ok(entry?.file_name()));
         let mut names = entries.collect::<io::Result<Vec<_>>>()?;
@@ -64,7 +64,7 @@ impl Folder {
 
     /// Reads a file of at most `limit` bytes.
     pub fn read(&self, name: &Path, limit: u64) -> Result<Vec<u8>, UnreadableFile> {
-        // A pipe must not even be opened: that would wait until somebody writes into it.
+        // A pipe must not even be opened: opening it blocks until another process writes to it.
         let metadata = self.0.metadata(name)?;
         if !metadata.is_file() {
             return Err(UnreadableFile::NotAFile);
@@ -73,7 +73,7 @@ impl Folder {
             return Err(UnreadableFile::TooLarge { size: metadata.len(), limit });
         }
         let mut bytes = Vec::new();
-        // It may have grown since.
+        // The file may have grown since the check.
         self.0.open(name)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if size > limit {
@@ -82,7 +82,7 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Reads a text of at most `limit` bytes.
+    /// Reads a text file of at most `limit` bytes.
     pub fn read_text(&self, name: &Path, limit: u64) -> Result<String, UnreadableFile> {
         text(self.read(name, limit)?)
     }
@@ -92,14 +92,14 @@ fn text(bytes: Vec<u8>) -> Result<String, UnreadableFile> {
     String::from_utf8(bytes).map_err(|_| UnreadableFile::NotText)
 }
 
-/// Reads a file of at most `limit` bytes from the folder that it is in.
+/// Reads a file of at most `limit` bytes, confined to its parent folder.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, UnreadableFile> {
     let name = path.file_name().ok_or(UnreadableFile::NotAFile)?;
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     Folder::open(folder.unwrap_or(Path::new(".")))?.read(Path::new(name), limit)
 }
 
-/// Reads a text of at most `limit` bytes from the folder that it is in.
+/// Reads a text file of at most `limit` bytes, confined to its parent folder.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, UnreadableFile> {
     text(read(path, limit)?)
 }

@@ -1,4 +1,4 @@
-//! Files: private ones, confined ones, and ones that are written completely or not at all.
+//! Reading and writing of files: secret files, files confined to a folder, and files that are written atomically.
 
 pub mod confined_file;
 pub mod secret_file;

@@ -1,14 +1,14 @@
-//! Who may read a file with a secret.
+//! Checks the permissions of files with secrets.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 
 use rustix::process::{getegid, geteuid, getgroups};
 
-/// The file's mode, if others than its owner have access to it.
+/// Returns the mode of the file if anyone but its owner has access to it.
 ///
-/// A kubelet mounts a Secret as files of root that a group of the pod may read (`fsGroup`). Such a file is private to the
-/// pod, and is accepted by a service that is not root itself.
+/// The kubelet mounts a Secret as files owned by root that a group of the pod may read (`fsGroup`). Such a file is
+/// private to the pod. It is accepted unless the service itself runs as root.
 pub fn exposed_mode(metadata: &Metadata) -> Option<u32> {
     let owners = || Owners {
         uid: metadata.uid(),

@@ -1,11 +1,12 @@
-//! Files that are written completely or not at all.
+//! Writes files completely or not at all.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Writes the file completely or not at all: a reader finds the old content or the new one, also after a power failure.
+/// Writes the file completely or not at all. A reader finds either the old or the new content, even after a power
+/// failure.
 pub fn write(file: &Path, content: &[u8]) -> std::io::Result<()> {
     replace(file, content, OpenOptions::new().mode(0o666))
 }
@@ -22,7 +23,7 @@ fn replace(file: &Path, content: &[u8], options: &mut OpenOptions) -> std::io::R
     let written = write_to_disk(&unfinished, content, options.write(true).create_new(true));
     let written = written.and_then(|()| std::fs::rename(&unfinished, file));
     if written.is_err() {
-        // The error of the write is the one that matters.
+        // The error of the write matters, not that of the removal.
         let _ = std::fs::remove_file(&unfinished);
     }
     written

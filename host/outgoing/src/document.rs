@@ -1,4 +1,5 @@
-//! Documents that other services have. What they send is not trusted: it may be of any size, slow, or something else.
+//! Downloads documents from other services. The answers are not trusted: a document may be of any size, arrive slowly,
+//! or be something else.
 
 use std::time::Duration;
 
@@ -8,18 +9,18 @@ use wasmspawner_core::secret::SecretString;
 
 use crate::{self as outgoing, BodyError};
 
-/// What is asked for.
+/// A request for a document.
 #[derive(Debug)]
 pub struct DocumentRequest<'a> {
     /// The URL of the document.
     pub url: &'a str,
-    /// A bearer token, which is sent along.
+    /// The bearer token to send with the request.
     pub token: Option<&'a SecretString>,
-    /// The media types that can be used.
+    /// The accepted media types, for the header `Accept`.
     pub accept: &'static str,
-    /// The largest size, in bytes.
+    /// The largest accepted size, in bytes.
     pub limit: usize,
-    /// How long everything may take.
+    /// The timeout of the whole request, including the body.
     pub within: Duration,
 }
 
@@ -28,29 +29,30 @@ pub struct DocumentRequest<'a> {
 pub struct Document {
     /// The content.
     pub text: String,
-    /// The media type with which it was sent; may be empty.
+    /// The media type that the service sent; may be empty.
     pub media_type: String,
 }
 
-/// Why there is no document. The URL is not in the message.
+/// The reason that a document cannot be read. Messages do not contain the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// The service does not answer, or not in time.
+    /// The service did not answer, or not in time.
     #[error("it does not answer: {}", outgoing::innermost(.0))]
     Unavailable(reqwest::Error),
-    /// The answer has another status than 200.
+    /// The status of the answer is not 200.
     #[error("it answers with the status {}", .0.as_u16())]
     Status(StatusCode),
-    /// It is somewhere else. Who redirects could lead a token, or the service, to another host.
+    /// The service redirected to another URL. A redirect is not followed, because it could lead a token, or the
+    /// service, to another host.
     #[error("it answers with a redirection, which is not followed")]
     Redirection,
-    /// A page, such as one for logging in.
+    /// The answer is a web page, such as a login page.
     #[error("it answers with a web page")]
     WebPage,
     /// The document is too large.
     #[error("it is larger than {0} bytes")]
     TooLarge(usize),
-    /// The document is not text.
+    /// The document is not text in UTF-8.
     #[error("it is not text in UTF-8")]
     NotText,
 }

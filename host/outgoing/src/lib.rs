@@ -1,7 +1,7 @@
 //! The HTTP client for other services: identity providers, JupyterHub, registries, collectors.
 //!
-//! Nothing else in the service reads the body of an answer: whoever is asked may be compromised, and answer without end. The
-//! commands read answers of the service itself.
+//! All bodies of answers that the service reads are read here, with a limit: a compromised server may answer without
+//! end. Only the commands, which read answers of the service itself, do without.
 
 pub mod document;
 
@@ -14,44 +14,46 @@ use serde::de::DeserializeOwned;
 use tokio_rustls::rustls::crypto::ring;
 use wasmspawner_core::config::BaseUrl;
 
-/// A client for the service at `url`, which may take `timeout` to answer. The system's certificate authorities are
-/// trusted; on a system without any, services can still be reached over plain HTTP.
+/// Builds a client for the service at `url`, with `timeout` for each request. It trusts the system's certificate
+/// authorities. On a system without any, services can still be reached over plain HTTP.
 pub fn client(url: &BaseUrl, timeout: Duration) -> reqwest::Result<Client> {
     builder(url.as_str().starts_with("http://"), timeout).build()
 }
 
-/// The builder of a client whose requests may take `timeout`. With `plain`, it is for plain HTTP only. It follows no redirects:
-/// who is asked could lead the service, and what it says, to another host.
+/// Returns the builder of a client, with `timeout` for each request. With `plain`, the client supports plain HTTP only.
+/// The client does not follow redirects: the server could lead the service, and the content of its requests, to another
+/// host.
 pub fn builder(plain: bool, timeout: Duration) -> ClientBuilder {
-    // The process has one cryptography provider. If one is installed already, this call fails and that one is used.
+    // A process has one cryptography provider. If one is installed already, this call fails and the installed one is
+    // used.
     let _ = ring::default_provider().install_default();
     let builder = Client::builder().timeout(timeout).redirect(Policy::none()).referer(false);
     if plain { builder.tls_certs_only([]) } else { builder }
 }
 
-/// Why the body of an answer cannot be read.
+/// The reason that the body of an answer cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    /// It is larger than it may be.
+    /// The body is larger than the limit.
     #[error("the answer is larger than {limit} bytes")]
     TooLarge {
         /// The limit in bytes.
         limit: usize,
-        /// Its size as the sender says it, or as much as was received.
+        /// The size in bytes: the `Content-Length`, or else the number of bytes received so far.
         size: u64,
     },
-    /// It does not end as it should.
+    /// The connection broke before the end of the body.
     #[error("the answer is not complete")]
     Broken(#[from] reqwest::Error),
 }
 
-/// Why the JSON in an answer cannot be used.
+/// The reason that the JSON in an answer cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
     /// The body cannot be read.
     #[error(transparent)]
     Body(#[from] BodyError),
-    /// It is no JSON, or another document.
+    /// The body is not JSON, or does not have the expected fields.
     #[error("the answer is malformed: {0}")]
     Malformed(String),
 }
@@ -62,10 +64,10 @@ impl From<serde_json::Error> for JsonError {
     }
 }
 
-/// The longest text of somebody else in a message, in bytes.
+/// The maximum length, in bytes, of foreign text in a message.
 const LONGEST_TEXT: usize = 200;
 
-/// What is wrong with somebody else's JSON, without what it says there: that may be secret, and of any length.
+/// Describes an error in foreign JSON without quoting its values, which may be secret and of any length.
 pub fn json_problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let is_about_fields = text.starts_with("missing field") || text.starts_with("duplicate field");
@@ -77,13 +79,13 @@ pub fn json_problem(error: &serde_json::Error) -> String {
     shortened(problem)
 }
 
-/// The beginning of somebody else's text.
+/// Shortens foreign text to its first 200 bytes.
 pub fn shortened(text: &str) -> String {
     let end = text.floor_char_boundary(LONGEST_TEXT);
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
 }
 
-/// The innermost cause, which says what has happened; the others say that a request has failed.
+/// Returns the innermost cause of an error. The outer ones say only that a request has failed.
 pub fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
@@ -92,7 +94,7 @@ pub fn innermost(error: &reqwest::Error) -> String {
     shortened(&cause.to_string())
 }
 
-/// The body of an answer, of at most `limit` bytes. A larger one is not read to its end.
+/// Reads the body of an answer of at most `limit` bytes. Stops reading as soon as the body exceeds the limit.
 pub async fn body(mut answer: Response, limit: usize) -> Result<Bytes, BodyError> {
     if let Some(size) = answer.content_length().filter(|size| *size > limit as u64) {
         return Err(BodyError::TooLarge { limit, size });
@@ -108,13 +110,13 @@ pub async fn body(mut answer: Response, limit: usize) -> Result<Bytes, BodyError
     Ok(body.into())
 }
 
-/// The JSON in an answer of at most `limit` bytes.
+/// Reads the JSON in an answer of at most `limit` bytes.
 pub async fn json<T: DeserializeOwned>(answer: Response, limit: usize) -> Result<T, JsonError> {
     Ok(serde_json::from_slice(&body(answer, limit).await?)?)
 }
 
-/// A URL as people may see it: without a user and a password, and without its query, in which services take tokens
-/// (`?private_token=...`).
+/// Returns a URL in the form that people may see: without user, password and query. Some services take tokens in the
+/// query (`?private_token=...`).
 pub fn shown(url: &str) -> String {
     let (plain, hidden) = match url.split_once(['?', '#']) {
         Some((plain, _)) => (plain, "?..."),

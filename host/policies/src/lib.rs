@@ -1,9 +1,10 @@
 //! Policies: WebAssembly components that decide what a site's labs look like.
 //!
-//! Every call runs on a fresh instance with a deadline, a memory limit and a limited size of the answer. The result is
-//! plain data of `wasmspawner_core`, or a [`CallError`] that names the policy and the hook. Read it in this order:
-//! [`Policies`] (the chain in use, which other crates call), `policy` (one policy, from a file to a checked one), `engine` (one
-//! call, and the process that compiles), `contract` (the WIT package and the hooks of a component).
+//! Every call runs on a fresh instance with a deadline, a memory limit and a size limit for the answer. The result is
+//! plain data of `wasmspawner_core`, or a [`CallError`] that names the policy and the hook. Read the modules in this
+//! order: [`Policies`] (the chain in use, which other crates call), `policy` (one policy, from a file to a checked
+//! component), `engine` (one call, and the process that compiles), `contract` (the WIT package and the hooks of a
+//! component).
 
 mod chain;
 mod contract;

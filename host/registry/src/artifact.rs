@@ -18,7 +18,7 @@ pub struct Artifacts {
     pub(super) config: Arc<RegistriesConfig>,
 }
 
-/// An artifact in a registry: its manifest is read, and its file is not.
+/// An artifact in a registry, of which only the manifest has been read so far.
 pub struct Artifact {
     pub(super) connection: Connection,
     file: OciDescriptor,
@@ -27,17 +27,17 @@ pub struct Artifact {
 }
 
 impl Artifacts {
-    /// The artifacts that can be read with this configuration.
+    /// Creates the access to artifacts with this configuration.
     pub fn new(config: RegistriesConfig) -> Self {
         Self { config: Arc::new(config) }
     }
 
-    /// How long a download may take.
+    /// Returns the time limit of a download.
     pub fn time_limit(&self) -> Duration {
         self.config.timeout.unsigned_abs()
     }
 
-    /// Finds the artifact, whose file has one of the media types.
+    /// Finds the artifact. Its file must have one of the media types.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Artifacts {
 }
 
 impl Artifact {
-    /// Downloads the file. Its digest is that of the manifest.
+    /// Downloads the file, and checks it against the digest in the manifest.
     ///
     /// # Errors
     ///

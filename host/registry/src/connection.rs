@@ -1,4 +1,4 @@
-//! Requests to one repository of a registry. All answers are read up to a limit, because nobody has checked the registry.
+//! Requests to one repository of a registry. The registry is not trusted, so all answers are read up to a limit.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -17,20 +17,20 @@ use super::credentials::{Credentials, Login};
 use super::error::{RegistryError, Setting};
 use wasmspawner_outgoing::{self as outgoing, BodyError};
 
-/// The most that is read of a manifest, as other clients do it, in bytes.
+/// The maximum size of a manifest, in bytes. Other clients use the same limit.
 const MANIFEST: u64 = 4 << 20;
-/// The most that is read of a page of tags, in bytes. Some registries send more than the tags, and all of them at once.
+/// The maximum size of a page of tags, in bytes. Some registries send more than the tags, and all of them at once.
 const PAGE: u64 = 8 << 20;
-/// The most that is read of an answer with a token, in bytes.
+/// The maximum size of an answer with a token, in bytes.
 const TOKEN: u64 = 64 << 10;
 
-/// The media types of manifests that are understood.
+/// The accepted media types of manifests.
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
                               application/vnd.oci.image.index.v1+json, \
                               application/vnd.docker.distribution.manifest.v2+json, \
                               application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// What is done with a repository.
+/// The kind of access to a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -53,16 +53,16 @@ pub(super) struct Connection {
     repository: String,
     access: Access,
     login: Option<Login>,
-    /// The hosts that are asked over plain HTTP.
+    /// The hosts that are reached over plain HTTP.
     plain_http: Arc<[String]>,
-    /// What the registry has asked for. Clones share it, because it may have to be renewed for all of them.
+    /// The authorization that the registry requested. Clones share it, so that a renewal applies to all of them.
     authorization: Arc<RwLock<Option<HeaderValue>>>,
 }
 
 impl Connection {
-    /// A connection to the repository of the reference. A registry with TLS is asked over nothing else, also where it
-    /// redirects to, or names a service for tokens. One without TLS leads to no other such host than those that are listed:
-    /// services on link-local addresses speak plain HTTP.
+    /// Creates a connection to the repository of the reference. A registry with TLS is reached only over TLS, and so
+    /// are the hosts that it redirects to and its token service. A registry without TLS can lead only to hosts without
+    /// TLS that the configuration lists: services on link-local addresses speak plain HTTP.
     pub(super) fn new(
         reference: &Reference,
         config: &RegistriesConfig,
@@ -100,7 +100,7 @@ impl Connection {
         })
     }
 
-    /// The manifest with this tag or digest.
+    /// Reads the manifest with this tag or digest.
     pub(super) async fn manifest(&self, name: &str) -> Result<Bytes, RegistryError> {
         let answer = self.get(&format!("manifests/{name}")).await?;
         let manifest = limited(answer, MANIFEST).await?;
@@ -108,32 +108,32 @@ impl Connection {
         if name.contains(':') { with_digest(name, manifest) } else { Ok(manifest) }
     }
 
-    /// The digest of the manifest with this tag, as the registry says it; `None` if the registry does not say it.
+    /// Returns the digest of the manifest with this tag, as the registry states it, or `None` if the registry does not.
     pub(super) async fn announced_digest(&self, tag: &str) -> Result<Option<String>, RegistryError> {
         let answer = self.request(Method::HEAD, &format!("manifests/{tag}")).await?;
         let digest = answer.headers().get("docker-content-digest");
         Ok(digest.and_then(|digest| digest.to_str().ok()).map(str::to_owned))
     }
 
-    /// A page of the list of tags, and the query of the next one.
+    /// Reads a page of the list of tags. Returns it with the query of the next page.
     pub(super) async fn tags(&self, query: &str) -> Result<(Bytes, Option<String>), RegistryError> {
         let answer = self.get(&format!("tags/list?{query}")).await?;
         let next = next_page(answer.headers());
         Ok((limited(answer, PAGE).await?, next))
     }
 
-    /// The list of what refers to the manifest with this digest.
+    /// Reads the list of artifacts that refer to the manifest with this digest.
     pub(super) async fn referrers(&self, digest: &Digest) -> Result<Bytes, RegistryError> {
         limited(self.get(&format!("referrers/{digest}")).await?, MANIFEST).await
     }
 
-    /// The file with this digest, of at most `limit` bytes.
+    /// Reads the file with this digest, of at most `limit` bytes.
     pub(super) async fn file(&self, digest: &str, limit: u64) -> Result<Bytes, RegistryError> {
         let answer = self.get(&format!("blobs/{digest}")).await?;
         with_digest(digest, limited(answer, limit).await?)
     }
 
-    /// The URL of a part of the repository.
+    /// Returns the URL of a part of the repository.
     pub(super) fn url(&self, path: &str) -> Result<Url, RegistryError> {
         Url::parse(&format!("{}/{path}", self.url))
             .map_err(|error| RegistryError::unusable(format!("the reference makes no URL: {error}")))
@@ -148,7 +148,8 @@ impl Connection {
         self.good(answer, StatusCode::OK)
     }
 
-    /// Asks, and asks again with what the registry wants if it refuses: tokens expire after some minutes.
+    /// Sends a request. If the registry refuses it, repeats it with the authorization that the registry requests:
+    /// tokens expire after some minutes.
     pub(super) async fn answer(
         &self,
         method: Method,
@@ -181,13 +182,13 @@ impl Connection {
         Ok(request.send().await?)
     }
 
-    /// True if the URL is one of the registry itself, and not of another host that it has named: only the registry gets
-    /// credentials.
+    /// Returns true if the URL belongs to the registry itself, and not to another host that the registry named. Only
+    /// the registry receives credentials.
     fn is_of_registry(&self, url: &Url) -> bool {
         self.url("").is_ok_and(|own| own.origin() == url.origin())
     }
 
-    /// The answer, if it is what was asked for.
+    /// Returns the answer if it has the expected status, and the matching error otherwise.
     pub(super) fn good(&self, answer: Response, expected: StatusCode) -> Result<Response, RegistryError> {
         match answer.status() {
             status if status == expected => Ok(answer),
@@ -202,7 +203,8 @@ impl Connection {
         }
     }
 
-    /// What the registry asks for in its refusal: a token of its service for tokens, or the login itself.
+    /// Returns the authorization that the registry requests in its refusal: a token of its token service, or the login
+    /// itself.
     async fn authorize(&self, headers: &HeaderMap) -> Result<HeaderValue, RegistryError> {
         let refused = || RegistryError::Refused { login: self.login.is_some() };
         let challenges =
@@ -222,7 +224,7 @@ impl Connection {
     }
 
     async fn token(&self, realm: &str, service: Option<String>) -> Result<HeaderValue, RegistryError> {
-        /// The answer of a service for tokens; which of the names it uses differs.
+        /// The answer of a token service. Services use one name or the other.
         #[derive(Deserialize)]
         struct Token {
             token: Option<String>,
@@ -253,10 +255,10 @@ impl Connection {
     }
 }
 
-/// Why a registry is not followed to another host.
+/// The reason that a registry is not followed to another host.
 const ELSEWHERE: &str = "it names another host without TLS that is not in registries.plain_http";
 
-/// True for a URL with TLS, or of a host that is listed as one without.
+/// Returns true for a URL with TLS, or of a host that is listed as one without.
 fn may_be_asked(url: &Url, plain_http: &[String]) -> bool {
     let authority = || match (url.host_str().unwrap_or_default(), url.port()) {
         (host, Some(port)) => format!("{host}:{port}"),
@@ -265,7 +267,8 @@ fn may_be_asked(url: &Url, plain_http: &[String]) -> bool {
     url.scheme() == "https" || plain_http.contains(&authority())
 }
 
-/// Registries keep files elsewhere, and lead to them through a few hosts at most.
+/// Returns the policy for redirects. Registries store files on other hosts, and redirect to them over a few hosts at
+/// most.
 fn redirects(plain_http: Arc<[String]>) -> Policy {
     Policy::custom(move |attempt| {
         if attempt.previous().len() > 10 {
@@ -278,8 +281,8 @@ fn redirects(plain_http: Arc<[String]>) -> Policy {
     })
 }
 
-/// The query of the URL in a header such as `Link: </v2/lab/tags/list?last=b&n=100>; rel="next"`. The rest of the URL is
-/// not used: the next page is one of the same list, wherever the registry points.
+/// Returns the query of the URL in a header such as `Link: </v2/lab/tags/list?last=b&n=100>; rel="next"`. Ignores the
+/// rest of the URL: the next page belongs to the same list, wherever the registry points.
 fn next_page(headers: &HeaderMap) -> Option<String> {
     let links = headers.get_all(LINK).iter().filter_map(|link| link.to_str().ok());
     let mut links = links.flat_map(|line| line.split(", <"));
@@ -288,7 +291,7 @@ fn next_page(headers: &HeaderMap) -> Option<String> {
     url.split_once('?').map(|(_, query)| query.to_owned())
 }
 
-/// A header that is not logged.
+/// Creates a header value that is not logged.
 fn sensitive(text: &str) -> Result<HeaderValue, RegistryError> {
     let mut value = HeaderValue::from_str(text)
         .map_err(|_| RegistryError::unusable("a credential has characters that no header can have"))?;
@@ -296,7 +299,7 @@ fn sensitive(text: &str) -> Result<HeaderValue, RegistryError> {
     Ok(value)
 }
 
-/// What was asked for by this digest, if it has it.
+/// Returns the bytes if they have the requested digest.
 fn with_digest(digest: &str, bytes: Bytes) -> Result<Bytes, RegistryError> {
     if Digest::of(&bytes).to_string() == digest {
         Ok(bytes)
@@ -305,7 +308,7 @@ fn with_digest(digest: &str, bytes: Bytes) -> Result<Bytes, RegistryError> {
     }
 }
 
-/// The body of an answer, of at most `limit` bytes.
+/// Reads the body of an answer, of at most `limit` bytes.
 pub(super) async fn limited(answer: Response, limit: u64) -> Result<Bytes, RegistryError> {
     let bytes = usize::try_from(limit).unwrap_or(usize::MAX);
     outgoing::body(answer, bytes).await.map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! The file of credentials, as `docker login` writes it.
+//! The file with credentials, in the format of `docker login`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::error::{RegistryError, Setting};
 use wasmspawner_files::secret_file;
 
-/// What Docker calls its own registry in this file.
+/// The name of Docker's own registry in this file.
 const DOCKER_HUB: &str = "index.docker.io";
 
 /// The credentials for all registries.
@@ -21,7 +21,7 @@ pub(super) struct Credentials {
     auths: BTreeMap<String, Entry>,
 }
 
-/// A login as the file has it.
+/// A login in the file.
 #[derive(Deserialize)]
 struct Entry {
     username: Option<String>,
@@ -44,7 +44,7 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// The value of the header `Authorization` for HTTP's basic authentication.
+    /// Returns the value of the header `Authorization` for HTTP basic authentication.
     pub(super) fn basic(&self) -> String {
         format!("Basic {}", STANDARD.encode(format!("{}:{}", self.user, self.password)))
     }
@@ -68,15 +68,16 @@ impl Credentials {
         })
     }
 
-    /// Parses the file. An error would quote it, so there is none.
+    /// Parses the file. Returns no error, because an error would quote the file.
     fn parse(text: &str) -> Option<Self> {
         let credentials: Self = serde_json::from_str(text).ok()?;
         let readable = |entry: &Entry| entry.auth.is_none() || entry.login().is_some();
         credentials.auths.values().all(readable).then_some(credentials)
     }
 
-    /// The login for a repository: of all keys that are the registry, or the registry and the beginning of the
-    /// repository's path, that of the longest. Tokens (`identitytoken`) and programs (`credHelpers`) are not used.
+    /// Returns the login for a repository. A key matches if it is the registry, or the registry with the beginning of
+    /// the repository's path. The longest matching key wins. Tokens (`identitytoken`) and programs (`credHelpers`) are
+    /// not supported.
     pub(super) fn of(&self, registry: &str, repository: &str) -> Option<Login> {
         let whole = format!("{}/{repository}", canonical(registry));
         let found = self
@@ -101,8 +102,8 @@ impl Entry {
     }
 }
 
-/// The registry, and the beginning of a path if the key has one: keys may be written as URLs, with the path of Docker's
-/// own API.
+/// Returns the registry of a key, with the beginning of a path if the key has one. Keys may be URLs with the path of
+/// Docker's own API.
 fn scope(key: &str) -> String {
     let key = key.trim_start_matches("https://").trim_start_matches("http://").trim_end_matches('/');
     let (host, path) = key.split_once('/').unwrap_or((key, ""));

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use tokio_rustls::rustls;
 
-/// What is set to reach a registry.
+/// A setting for access to a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// The file with logins.
@@ -15,7 +15,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Its key in the configuration.
+    /// Returns the key of the setting in the configuration.
     pub fn key(self) -> &'static str {
         match self {
             Self::CredentialsFile => "registries.credentials_file",
@@ -24,7 +24,7 @@ impl Setting {
         }
     }
 
-    /// Its option of a command.
+    /// Returns the command-line option of the setting.
     pub fn option(self) -> &'static str {
         match self {
             Self::CredentialsFile => "--credentials-file",
@@ -34,7 +34,7 @@ impl Setting {
     }
 }
 
-/// Why something cannot be read from a registry, or stored there.
+/// The reason that a registry cannot be read from, or written to.
 #[derive(Debug)]
 pub enum RegistryError {
     /// The file with credentials, or that with certificate authorities, cannot be used.
@@ -43,30 +43,30 @@ pub enum RegistryError {
         setting: Setting,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the problem.
         problem: String,
     },
-    /// The registry does not allow this.
+    /// The registry denies access.
     Refused {
-        /// Whether there is a login for the registry.
+        /// True if there is a login for the registry.
         login: bool,
     },
-    /// The registry has no such thing.
+    /// The registry has no object with this name and tag.
     NotFound,
-    /// There is something else than was expected.
+    /// The content or the answer is not what was expected.
     Unusable(String),
-    /// It is larger than allowed.
+    /// The content is larger than allowed.
     TooLarge {
-        /// The size in bytes, as the registry says it, or as much as was received.
+        /// The size in bytes: the size that the registry stated, or else the number of bytes received so far.
         size: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// The registry cannot be reached, or has a failure of its own.
+    /// The registry cannot be reached, or has an internal failure.
     Away {
-        /// What went wrong.
+        /// A description of the failure.
         problem: String,
-        /// What may have to be set.
+        /// A setting that may solve the problem.
         remedy: Option<Setting>,
     },
 }
@@ -76,17 +76,18 @@ impl RegistryError {
         Self::Unusable(problem.into())
     }
 
-    /// The registry has not answered, for this reason.
+    /// Creates the error of a registry that did not answer.
     pub fn away(problem: impl Into<String>) -> Self {
         Self::Away { problem: problem.into(), remedy: None }
     }
 
-    /// True if the registry has not answered the question, so that an earlier answer may still be right.
+    /// Returns true if the registry did not answer, so that an earlier answer may still be valid.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Away { .. })
     }
 
-    /// The message. `name` is how the reader sets something: by a key of the configuration, or by an option of a command.
+    /// Returns the message. `name` returns the reader's name for a setting: a key of the configuration, or an option of
+    /// a command.
     pub fn message(&self, name: impl Fn(Setting) -> &'static str) -> String {
         match self {
             Self::File { setting, path, problem } => {
@@ -137,7 +138,7 @@ impl From<reqwest::Error> for RegistryError {
         }
         .to_owned();
         let mut remedy = None;
-        // The URL of the request may contain credentials, and is not in the innermost cause.
+        // The URL of the request may contain credentials. The innermost cause does not include it.
         let mut cause = std::error::Error::source(&error);
         while let Some(error) = cause {
             if error.source().is_none() {
@@ -150,7 +151,7 @@ impl From<reqwest::Error> for RegistryError {
     }
 }
 
-/// What the reader can set about an error of TLS.
+/// Returns the setting that may solve an error of TLS.
 fn remedy_for(error: &(dyn std::error::Error + 'static)) -> Option<Setting> {
     let mut innermost = error;
     while let Some(inner) = innermost.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {

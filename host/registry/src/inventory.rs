@@ -1,20 +1,20 @@
-//! What the service knows about images, which changes while it runs.
+//! The service's knowledge about images, which changes while the service runs.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 use wasmspawner_core::images::{Inventory, NodeImages};
 
-/// What the service knows about images. Clones share it; reading never waits.
+/// The service's knowledge about images. Clones share it. Reading never waits.
 #[derive(Clone, Debug, Default)]
 pub struct LiveInventory {
     registries: watch::Sender<Arc<Inventory>>,
-    /// Absent until the nodes were listed.
+    /// `None` until the nodes have been listed.
     nodes: watch::Sender<Option<Arc<NodeImages>>>,
 }
 
 impl LiveInventory {
-    /// An inventory that does not change.
+    /// Creates an inventory with fixed content.
     pub fn of(registries: Inventory, nodes: NodeImages) -> Self {
         Self {
             registries: watch::Sender::new(Arc::new(registries)),
@@ -22,61 +22,61 @@ impl LiveInventory {
         }
     }
 
-    /// What registries have.
+    /// Returns the images in registries.
     pub fn registries(&self) -> Arc<Inventory> {
         self.registries.borrow().clone()
     }
 
-    /// What nodes have; nothing until they were listed.
+    /// Returns the images on nodes; empty until the nodes have been listed.
     pub fn nodes(&self) -> Arc<NodeImages> {
         self.listed_nodes().unwrap_or_default()
     }
 
-    /// What nodes have; `None` until they were listed.
+    /// Returns the images on nodes, or `None` until the nodes have been listed.
     pub fn listed_nodes(&self) -> Option<Arc<NodeImages>> {
         self.nodes.borrow().clone()
     }
 
-    /// Says what changes from now on.
+    /// Subscribes to changes from now on.
     pub fn changes(&self) -> InventoryChanges {
         InventoryChanges { registries: self.registries.subscribe(), nodes: self.nodes.subscribe() }
     }
 
-    /// Replaces what is known about nodes. Only the task that watches them does so.
+    /// Replaces the images on nodes. Only the task that watches nodes calls this.
     pub fn replace_nodes(&self, nodes: Option<NodeImages>) {
         self.nodes.send_replace(nodes.map(Arc::new));
     }
 
-    /// Replaces what is known about registries. Only the task that asks them does so.
+    /// Replaces the images in registries. Only the task that reads registries calls this.
     pub fn replace_registries(&self, registries: Inventory) {
         self.registries.send_replace(Arc::new(registries));
     }
 }
 
-/// A part of what the service knows about images.
+/// A part of the inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// What registries have.
+    /// The images in registries.
     Registries,
-    /// What nodes have.
+    /// The images on nodes.
     Nodes,
 }
 
-/// Says what has changed.
+/// A subscription to changes of the inventory.
 pub struct InventoryChanges {
     registries: watch::Receiver<Arc<Inventory>>,
     nodes: watch::Receiver<Option<Arc<NodeImages>>>,
 }
 
 impl InventoryChanges {
-    /// Waits until something has changed since the last call.
+    /// Waits for a change since the last call.
     pub async fn next(&mut self) -> Change {
         let (changed, change) = tokio::select! {
             changed = self.registries.changed() => (changed, Change::Registries),
             changed = self.nodes.changed() => (changed, Change::Nodes),
         };
         if changed.is_err() {
-            // Nobody knows more than now.
+            // The inventory was dropped, so there are no further changes.
             std::future::pending::<()>().await;
         }
         change

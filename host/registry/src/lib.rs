@@ -1,4 +1,4 @@
-//! Reads from container registries, and stores artifacts in them.
+//! Reads from container registries, and pushes artifacts to them.
 
 mod artifact;
 mod connection;

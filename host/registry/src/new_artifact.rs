@@ -1,4 +1,4 @@
-//! An artifact that is stored in a registry.
+//! Pushes artifacts to a registry.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,28 @@ use super::RegistryError;
 use super::artifact::Artifacts;
 use super::connection::{Access, Connection, Content};
 
-/// An artifact that consists of one file, and of what is said about it.
+/// An artifact that consists of one file and its metadata.
 #[derive(Clone, Debug)]
 pub struct NewArtifact {
     /// The file.
     pub file: Bytes,
     /// The media type of the file.
     pub file_type: &'static str,
-    /// What is said about the file, as its media type wants it.
+    /// The config of the manifest: metadata of the file, in the format of `config_type`.
     pub config: Vec<u8>,
-    /// The media type of `config`, by which registries and other programs know what kind of artifact it is.
+    /// The media type of `config`. Registries and other programs recognize the kind of artifact by it.
     pub config_type: &'static str,
     /// Annotations of the manifest.
     pub annotations: BTreeMap<String, String>,
 }
 
 impl Artifacts {
-    /// Stores an artifact under the tag of the reference, and returns the digest of its manifest.
+    /// Pushes an artifact under the tag of the reference. Returns the digest of its manifest.
     ///
     /// # Errors
     ///
-    /// [`RegistryError`]. Files of the artifact may then be in the registry, but the tag means what it meant before.
+    /// [`RegistryError`]. Files of the artifact may then remain in the registry, but the tag still points to the
+    /// previous artifact.
     pub async fn push(&self, reference: &Reference, artifact: NewArtifact) -> Result<Digest, RegistryError> {
         let connection = Connection::new(reference, &self.config, Access::Write)?;
         let config = Bytes::from(artifact.config);

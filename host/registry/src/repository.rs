@@ -1,4 +1,4 @@
-//! The tags of one repository, and the images that they mean.
+//! The tags of one repository, and the images that they point to.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use wasmspawner_core::images::{Repository, Tag};
 use super::RegistryError;
 use super::connection::{Access, Connection};
 
-/// How many tags are asked for at once.
+/// The number of tags in one page.
 const PAGE: usize = 1000;
-/// The largest number of tags of one repository.
+/// The maximum number of tags in one repository.
 const LARGEST: usize = 20_000;
 
-/// The largest number of pages, of which some may be empty.
+/// The maximum number of pages. Some may be empty.
 const PAGES: usize = 1000;
 
-/// Reads one repository.
+/// A reader of one repository.
 #[derive(Debug)]
 pub struct RepositoryReader(Connection);
 
-/// A page of the list of tags. A repository without tags may have `null`.
+/// A page of the list of tags. Registries may send `null` for a repository without tags.
 #[derive(Deserialize)]
 struct Page {
     tags: Option<Vec<String>>,
 }
 
 impl RepositoryReader {
-    /// A reader of this repository. Nothing is asked yet.
+    /// Creates a reader of this repository. Sends no request yet.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl RepositoryReader {
         Connection::new(&reference, config, Access::Read).map(Self)
     }
 
-    /// All tags. A name that is no tag is left out.
+    /// Reads all tags. Skips names that are not valid tags, and the tags of signatures.
     ///
     /// # Errors
     ///
@@ -71,8 +71,8 @@ impl RepositoryReader {
         Ok(tags.into_iter().collect())
     }
 
-    /// The digest of the image that a tag means. What the registry says is not checked here: whoever pulls the image by
-    /// its digest checks it.
+    /// Returns the digest of the image that a tag points to. The registry's answer is not verified here: whoever pulls
+    /// the image by its digest verifies it.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl RepositoryReader {
     }
 }
 
-/// True for the tags under which signatures and attestations of an image are stored: `sha256-` and its digits.
+/// Returns true for the tags under which signatures and attestations of an image are stored: `sha256-` and the digits.
 fn is_signature(tag: &str) -> bool {
     let digits = tag.strip_prefix("sha256-").and_then(|rest| rest.get(..64));
     digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))

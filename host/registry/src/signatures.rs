@@ -1,6 +1,6 @@
-//! Signatures that are stored beside an artifact, as `cosign sign` does it: in an artifact with a tag made of the digest
-//! (<https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md>), or, since cosign 3, as a bundle that refers to
-//! the artifact (<https://github.com/sigstore/cosign/blob/main/specs/BUNDLE_SPEC.md>).
+//! Signatures that are stored beside an artifact, in the two forms of `cosign sign`: in an artifact whose tag is made
+//! of the digest (<https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md>), or, since cosign 3, in a
+//! bundle that refers to the artifact (<https://github.com/sigstore/cosign/blob/main/specs/BUNDLE_SPEC.md>).
 
 use std::collections::BTreeMap;
 
@@ -14,43 +14,43 @@ use super::RegistryError;
 use super::artifact::Artifact;
 use super::connection::Connection;
 
-/// The most signatures that are read of one form.
+/// The maximum number of signatures that are read in each form.
 const MOST: usize = 32;
-/// The most that is read of one signature, in bytes.
+/// The maximum size of one signature, in bytes.
 const LARGEST: u64 = 256 << 10;
 
-/// The type of what is signed in the older form.
+/// The media type of the signed payload in the older form.
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
-/// The annotation that has the signature in the older form.
+/// The annotation that contains the signature in the older form.
 const ANNOTATION: &str = "dev.cosignproject.cosign/signature";
-/// How the type of a bundle begins, whatever its version.
+/// The prefix of the media type of a bundle, for all versions.
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
-/// The annotation that says what a bundle is.
+/// The annotation with the predicate type of a bundle.
 const PREDICATE: &str = "dev.sigstore.bundle.predicateType";
-/// What distinguishes a signature from a statement about something else, such as a bill of materials.
+/// The predicate type of a signature. Statements about other things, such as a bill of materials, have another one.
 pub const SIGNATURE_PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 
-/// A signature as it is stored. Nothing about it has been checked.
+/// A signature as it is stored. It has not been verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredSignature {
-    /// What is signed, and the signature in base64.
+    /// The signed payload, and the signature in base64.
     SimpleSigning {
         /// JSON that names the digest of the artifact.
         payload: String,
         /// The signature of the payload.
         signature: String,
     },
-    /// JSON with both.
+    /// A bundle: JSON with both the payload and the signature.
     Bundle(String),
 }
 
 /// The signatures of an artifact.
 #[derive(Debug, Default)]
 pub struct FoundSignatures {
-    /// Those that could be read.
+    /// The signatures that could be read.
     pub signatures: Vec<StoredSignature>,
-    /// Why another could not be read, if that happened. It may have been a good one.
+    /// The error of a signature that could not be read, if any. That signature may have been a valid one.
     pub problem: Option<RegistryError>,
 }
 
@@ -71,7 +71,8 @@ struct Referrer {
 }
 
 impl FoundSignatures {
-    /// Adds what could be read. What is no signature prevents no other from being used; only a registry that does not answer does.
+    /// Adds a signature that could be read. An unusable signature does not prevent the use of others. Fails only if the
+    /// registry does not answer.
     fn add(&mut self, read: Result<Option<StoredSignature>, RegistryError>) -> Result<(), RegistryError> {
         match read {
             Ok(signature) => self.signatures.extend(signature),
@@ -83,7 +84,7 @@ impl FoundSignatures {
 }
 
 impl Artifact {
-    /// The signatures that are stored beside the artifact; none if there are none.
+    /// Reads the signatures that are stored beside the artifact. Returns none if there are none.
     ///
     /// # Errors
     ///
@@ -127,8 +128,8 @@ impl Artifact {
         Ok(())
     }
 
-    /// What the registry lists as referring to the artifact. A registry that does not know the question has the same list under a
-    /// tag.
+    /// Reads the list of artifacts that refer to this one. A registry without the API for referrers has the same list
+    /// under a tag.
     async fn referrers(&self) -> Result<Vec<Referrer>, RegistryError> {
         let listed =
             self.connection.referrers(&self.digest).await.and_then(|listed| json::<Referrers>(&listed));
@@ -144,7 +145,7 @@ impl Artifact {
     }
 }
 
-/// The bundle of this manifest, if it is a signature.
+/// Reads the bundle of this manifest, if it is a signature.
 async fn bundle(registry: &Connection, digest: &str) -> Result<Option<StoredSignature>, RegistryError> {
     let Some(manifest) = if_there(registry.manifest(digest).await)? else { return Ok(None) };
     let manifest: OciImageManifest = json(&manifest)?;
@@ -154,7 +155,7 @@ async fn bundle(registry: &Connection, digest: &str) -> Result<Option<StoredSign
     Ok(Some(StoredSignature::Bundle(text(registry, layer).await?)))
 }
 
-/// False for the annotations of a statement about an artifact that is no signature, such as a large bill of materials.
+/// Returns false for the annotations of a statement that is not a signature, such as a large bill of materials.
 fn may_be_signature(annotations: &BTreeMap<String, String>) -> bool {
     annotations.get(PREDICATE).is_none_or(|predicate| predicate == SIGNATURE_PREDICATE)
 }

@@ -1,4 +1,4 @@
-//! Storing files and manifests in a repository.
+//! Stores files and manifests in a repository.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
@@ -9,14 +9,14 @@ use wasmspawner_core::digest::Digest;
 use super::RegistryError;
 use super::connection::{Connection, Content, limited};
 
-/// The most that is read of an answer that says what is wrong, in bytes.
+/// The maximum size of an error answer, in bytes.
 const REFUSAL: u64 = 64 << 10;
 
 /// The media type of a file while it is uploaded.
 const ANY_FILE: &str = "application/octet-stream";
 
 impl Connection {
-    /// Stores a file, unless the repository has it already.
+    /// Stores a file, unless the repository already has it.
     pub(super) async fn upload(&self, digest: Digest, file: Bytes) -> Result<(), RegistryError> {
         let there = self.answer(Method::HEAD, &self.url(&format!("blobs/{digest}"))?, None).await?;
         if there.status() == StatusCode::OK {
@@ -45,7 +45,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The answer to a request that stores something.
+    /// Checks the answer to a request that stores content.
     async fn stored(&self, answer: Response, expected: StatusCode) -> Result<Response, RegistryError> {
         let status = answer.status();
         let no_repository =
@@ -67,14 +67,15 @@ impl Connection {
     }
 }
 
-/// Where the registry wants the file.
+/// Returns the URL to which the registry wants the file to be sent.
 fn place(asked: &Url, headers: &HeaderMap) -> Result<Url, RegistryError> {
     let place = headers.get(header::LOCATION).and_then(|place| place.to_str().ok());
     let place = place.and_then(|place| asked.join(place).ok());
     place.ok_or_else(|| RegistryError::unusable("the registry does not say where it wants the file"))
 }
 
-/// The code in the body of a refusal, such as `MANIFEST_INVALID`. The rest is not shown: nobody has checked it.
+/// Returns the code in the body of a refusal, such as `MANIFEST_INVALID`. The rest is not shown, because it is not
+/// trusted.
 fn error_code(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Refusal {

@@ -1,4 +1,4 @@
-//! Tasks that share something: places for each key, and work that nothing interrupts.
+//! Helpers for tasks: permits for each key, and work that goes on when its caller goes away.
 
 pub mod per_key;
 pub mod uninterrupted;

@@ -1,4 +1,5 @@
-//! Permits by key, such as a user or an address: each has a number of its own, whatever the others hold.
+//! Permits by key, such as a user or an address. Each key has its own permits, independent of those that other keys
+//! hold.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Some permits for each key. Keys of which no permit is held take no memory, apart from a few that are forgotten later.
+/// A fixed number of permits for each key. Keys without a held permit take no memory, except for a few that are removed
+/// later.
 pub struct PerKey<K> {
     permits: usize,
     known: Mutex<Known<K>>,
@@ -15,34 +17,34 @@ pub struct PerKey<K> {
 
 struct Known<K> {
     semaphores: HashMap<K, Weak<Semaphore>>,
-    /// With this many keys, those of which no permit is held are forgotten.
+    /// The number of keys at which those without a held permit are removed.
     forget_at: usize,
 }
 
-/// The smallest number of keys at which some are forgotten.
+/// The lower bound of `forget_at`.
 const FORGET_AT_LEAST: usize = 64;
 
 impl<K: Clone + Eq + Hash> PerKey<K> {
-    /// This many permits for each key.
+    /// Creates `permits` permits for each key.
     pub fn new(permits: NonZeroU32) -> Self {
         let permits = usize::try_from(permits.get()).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let known = Known { semaphores: HashMap::new(), forget_at: FORGET_AT_LEAST };
         Self { permits, known: Mutex::new(known) }
     }
 
-    /// One permit for each key, so that what concerns it happens one after the other.
+    /// Creates one permit for each key, which serializes all work on a key.
     pub fn one() -> Self {
         Self::new(NonZeroU32::MIN)
     }
 
-    /// A permit of the key, if one is free.
+    /// Takes a permit of the key, if one is free.
     pub fn try_take(&self, key: &K) -> Option<OwnedSemaphorePermit> {
         self.semaphore(key).try_acquire_owned().ok()
     }
 
-    /// Waits for a permit of the key. Permits are given in the order in which they were asked for.
+    /// Waits for a permit of the key. Waiting callers receive permits in the order of their calls.
     pub async fn take(&self, key: &K) -> Option<OwnedSemaphorePermit> {
-        // The semaphore is never closed, so there always is a permit in the end.
+        // The semaphore is never closed, so this never returns `None`.
         self.semaphore(key).acquire_owned().await.ok()
     }
 

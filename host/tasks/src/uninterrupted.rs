@@ -1,4 +1,4 @@
-//! Work that goes on when whoever wanted it goes away, such as a client that closes its connection.
+//! Work that goes on when its caller goes away, such as a client that closes its connection.
 
 use std::future::pending;
 use std::panic::resume_unwind;
@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use tokio::task::JoinError;
 use tracing::Instrument;
 
-/// Does this to the end, whether somebody waits for it or not.
+/// Runs `work` to its end, even if the returned future is dropped.
 pub async fn uninterrupted<F>(work: F) -> F::Output
 where
     F: Future<Output: Send> + Send + 'static,
@@ -14,13 +14,13 @@ where
     output_of(tokio::spawn(work.in_current_span())).await
 }
 
-/// The output of a task. A panic in it is one of who waits.
+/// Returns the output of a task. Resumes a panic of the task in the caller.
 pub async fn output_of<T>(task: impl Future<Output = Result<T, JoinError>>) -> T {
     match task.await {
         Ok(output) => output,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // A task is aborted only when nobody waits for it, or when its runtime ends.
+            // A task is aborted only when no caller waits for it, or when its runtime shuts down.
             Err(_) => pending().await,
         },
     }

@@ -1,4 +1,4 @@
-//! Logs, metrics and traces of the service. None of them ever waits for its reader.
+//! Logs, metrics and traces of the service. None of them blocks the service while its reader is slow.
 
 mod log;
 mod method;

@@ -10,7 +10,7 @@ use wasmspawner_core::config::{LogFormat, TelemetryConfig};
 use super::trace::{Traces, is_exported, layer};
 use super::writer::{LastLines, NonBlocking};
 
-/// Why logging cannot start.
+/// The reason that logging cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The filter is not a list of directives.
@@ -21,7 +21,7 @@ pub enum LogError {
         /// The error of `tracing`.
         source: tracing_subscriber::filter::ParseError,
     },
-    /// Another logger was installed in the process before.
+    /// The process already has a logger.
     #[error("logging was started twice")]
     Twice(#[from] TryInitError),
     /// The thread that writes the log cannot be started.
@@ -29,12 +29,13 @@ pub enum LogError {
     Writer(#[from] std::io::Error),
 }
 
-/// The Kubernetes client logs answers that it cannot read, whole, and with them the Secrets of a site; so this holds whatever the
-/// configuration says. It also warns at every connection when it does not verify certificates, which the service logs once.
+/// The directive that silences the Kubernetes client, whatever the configuration says. Below this level, the client
+/// logs every answer that it cannot parse, as a whole, and with it the Secrets of a site. It also warns at each
+/// connection without verification of certificates; the service itself logs that once.
 const SILENCED: &str = "kube_client::client=error";
 
-/// Starts logging, and the recording of traces where there are any, for the whole process. Lines that cannot be written at once are dropped, and counted. The returned
-/// guard must be kept until the process ends.
+/// Starts logging for the whole process, and the recording of traces if `traces` is given. Lines that cannot be written
+/// at once are dropped and counted. The caller must keep the returned guard until the process ends.
 pub fn init(config: &TelemetryConfig, traces: Option<&Traces>) -> Result<LastLines, LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.filter.clone());
     let filter = EnvFilter::try_new(format!("{filter},{SILENCED}"))
@@ -57,7 +58,7 @@ pub fn init(config: &TelemetryConfig, traces: Option<&Traces>) -> Result<LastLin
     Ok(last_lines)
 }
 
-/// Starts logging for a command that ends soon: warnings as text, none of them dropped.
+/// Starts logging for a short-lived command: warnings as text, and no line is dropped.
 pub fn init_tool() -> Result<(), LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
     let filter = if filter.is_empty() { "warn" } else { &filter };

@@ -1,6 +1,7 @@
 use http::Method;
 
-/// A method as a label. Clients can invent methods, and must not create labels with them.
+/// Returns the label for a method. Methods outside a fixed list become `other`: clients can invent methods, and must
+/// not create labels with them.
 pub(super) fn method_label(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

@@ -1,13 +1,13 @@
 use wasmspawner_core::lifecycle::Blame;
 
-/// How a spawn ended.
+/// The outcome of a spawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnOutcome {
     /// The lab is ready.
     Complete,
-    /// The spawn failed, and the user is not at fault, but somebody else.
+    /// The spawn failed through no fault of the user; the value says who is at fault.
     Failed(Blame),
-    /// The spawn failed, and the user is at fault; for example, a policy refused it.
+    /// The spawn failed through a fault of the user; for example, a policy denied it.
     Denied,
     /// The spawn was stopped before the lab was ready.
     Cancelled,
@@ -24,16 +24,16 @@ impl SpawnOutcome {
     }
 }
 
-/// The result of comparing the labs with the servers that the Hub knows.
+/// The result of comparing the labs with the servers that JupyterHub knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HubCheck {
     /// The comparison succeeded.
     Compared,
-    /// So many labs look forgotten that the comparison is not trusted.
+    /// The result is not trusted, because too many labs look forgotten.
     ImplausibleResult,
-    /// The Hub did not answer, or its list was not complete.
+    /// JupyterHub did not answer, or its list was incomplete.
     NoAnswer,
-    /// The Hub does not accept the token, or a setting is wrong.
+    /// JupyterHub does not accept the token, or a setting is wrong.
     Refused,
 }
 
@@ -51,14 +51,14 @@ impl HubCheck {
     }
 }
 
-/// How a pull of an image in advance ended.
+/// The outcome of a prepull of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prepull {
     /// The node has the image.
     Pulled,
-    /// The node could not pull it; it is tried again.
+    /// The node could not pull the image. The pull is retried.
     Failed,
-    /// The node or the image is not needed any more.
+    /// The node or the image is no longer needed.
     NotNeeded,
 }
 
@@ -74,30 +74,30 @@ impl Prepull {
     }
 }
 
-/// Numbers of pulls in advance.
+/// Numbers of prepulls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PrepullCounts {
-    /// Those that run.
+    /// Prepulls in progress.
     pub running: usize,
-    /// Those that are still to be made, once for each node and image.
+    /// Prepulls still to be done, counted once for each node and image.
     pub missing: usize,
-    /// Those that have failed the last time.
+    /// Prepulls whose last attempt failed.
     pub failing: usize,
 }
 
-/// The result of loading the configuration or the policies anew while the service runs.
+/// The result of reloading the configuration or the policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reload {
-    /// The new ones are in use.
+    /// The new configuration and policies are in use.
     Done,
-    /// One part could not be used, and the old ones stay.
+    /// A part could not be used. The old configuration and policies stay.
     Failed,
 }
 
 impl Reload {
     pub(super) const ALL: [Self; 2] = [Self::Done, Self::Failed];
 
-    /// What came of a reload.
+    /// Returns the outcome that a result stands for.
     pub fn of<T, E>(reloaded: &Result<T, E>) -> Self {
         if reloaded.is_ok() { Self::Done } else { Self::Failed }
     }

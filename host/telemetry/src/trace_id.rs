@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// The id of a trace that is recorded, as 32 hexadecimal digits.
+/// The id of a recorded trace, as 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceId(u128);
 

@@ -1,4 +1,4 @@
-//! A log writer that never waits: a slow or blocked reader of the log costs log lines, but does not delay requests.
+//! A log writer that never blocks: a slow or blocked reader of the log costs log lines, but does not delay requests.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// How many lines may wait to be written; further ones are dropped.
+/// The maximum number of lines that wait to be written; further ones are dropped.
 const MAX_PENDING_LINES: usize = 8192;
 
-/// How long the process, when it ends, waits for the last lines.
+/// The time that the process waits for the last lines when it ends.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Passes lines to a thread that writes them.
@@ -25,11 +25,11 @@ pub(super) struct NonBlocking {
 enum Message {
     /// Write a line.
     Write(Vec<u8>),
-    /// Report when everything before this is written.
+    /// Report when all earlier lines are written.
     Report(Sender<()>),
 }
 
-/// When dropped, waits until the last lines are written, but at most a second if the log's reader is blocked.
+/// Waits on drop until the last lines are written, but at most a second if the reader of the log is blocked.
 #[derive(Debug)]
 pub struct LastLines(SyncSender<Message>);
 
@@ -60,13 +60,13 @@ impl NonBlocking {
         Ok(Self { lines, dropped })
     }
 
-    /// The guard that must be kept until the process ends.
+    /// Returns the guard that the caller must keep until the process ends.
     pub(super) fn last_lines(&self) -> LastLines {
         LastLines(self.lines.clone())
     }
 }
 
-/// Runs on the writing thread. Errors are ignored, because the log itself is where they would be reported.
+/// Writes lines on the writing thread. Ignores errors, because they could only be reported to the log itself.
 fn write_all(mut target: impl Write, orders: &Receiver<Message>, dropped: &AtomicU64) {
     while let Ok(order) = orders.recv() {
         match order {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use std::sync::{Condvar, Mutex};
 
-    /// Blocks every write until it is opened, and keeps what was written.
+    /// A writer that blocks every write until it is opened, and keeps the written text.
     #[derive(Clone, Default)]
     struct Gate(Arc<(Mutex<State>, Condvar)>);
 

@@ -1,4 +1,4 @@
-//! A candidate for a policy: it is asked what the policy is asked, and its answers are compared and otherwise ignored.
+//! A candidate for a policy: it receives the same calls as the policy. Its answers are compared and otherwise ignored.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,17 +15,18 @@ use crate::policy::Policy;
 use crate::policy::question::Question;
 use crate::reports::candidate_report::{CandidateReport, DifferentAnswer};
 
-/// How many answers are compared at the same time, so that candidates take little from live calls.
+/// The number of answers that are compared at the same time. It is small so that candidates take little from live
+/// calls.
 const AT_ONCE: usize = 2;
-/// How many may wait for that or be compared; further ones are not. Enough for the calls of some spawns, which follow each
-/// other quickly: otherwise a slow candidate would only ever be asked the first ones.
+/// The number of answers that may wait or be compared; further ones are skipped. It is enough for the calls of some
+/// spawns, which follow each other quickly: otherwise a slow candidate would only ever receive the first ones.
 const WAITING: usize = 32;
 
-/// A candidate beside a policy of the chain.
+/// The candidate for a policy of the chain.
 pub(crate) struct Candidate {
     /// The name of the policy that it may replace.
     of: PolicyName,
-    /// `None` if it could not be loaded.
+    /// `None` if the candidate could not be loaded.
     policy: Option<Policy>,
     comparisons: Semaphore,
     waiting: Arc<Semaphore>,
@@ -33,7 +34,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// A candidate that cannot be loaded changes nothing for the policy beside it.
+    /// Creates a candidate. A candidate that cannot be loaded does not affect the policy in use.
     pub(crate) fn new(of: PolicyName, loaded: Result<Policy, LoadErrorKind>) -> Self {
         let (policy, report) = match loaded {
             Ok(policy) => {
@@ -57,7 +58,7 @@ impl Candidate {
         self.lock().clone()
     }
 
-    /// Asks the candidate the same, without anybody waiting for it.
+    /// Makes the same call to the candidate in the background, and compares the answers.
     pub(crate) fn compare(self: Arc<Self>, engine: Arc<Engine>, live: Value, question: Question) {
         if self.policy.is_none() {
             return;

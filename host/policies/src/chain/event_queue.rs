@@ -1,4 +1,4 @@
-//! The events that wait until policies have heard of them. Nobody waits for that.
+//! The queue of events for policies. Callers do not wait for the delivery.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,14 +6,14 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use wasmspawner_core::policy::LabEvent;
 
-/// How many may wait.
+/// The capacity of the queue.
 const WAITING: usize = 1024;
 
-/// The events that wait.
+/// The events that wait for their delivery.
 pub(crate) struct EventQueue {
     sender: Sender<LabEvent>,
     receiver: Mutex<Receiver<LabEvent>>,
-    /// True while events are lost, so that this is logged once.
+    /// True while events are dropped, so that the warning is logged once.
     full: AtomicBool,
 }
 
@@ -25,7 +25,7 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// Adds an event; false if too many wait, and this one is lost.
+    /// Adds an event. Drops it and returns false if the queue is full.
     pub(crate) fn add(&self, event: LabEvent) -> bool {
         let added = self.sender.try_send(event).is_ok();
         let was_full = self.full.swap(!added, Ordering::Relaxed);
@@ -35,7 +35,7 @@ impl EventQueue {
         added
     }
 
-    /// The next event.
+    /// Waits for the next event.
     pub(crate) async fn next(&self) -> Option<LabEvent> {
         self.receiver.lock().await.recv().await
     }

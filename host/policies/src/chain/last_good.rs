@@ -1,4 +1,4 @@
-//! `on_failure: last-good`: the version of a policy that answers where the policy fails.
+//! `on_failure: last-good`: an earlier version of a policy that answers if the policy fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,14 +12,15 @@ use crate::reports::version_record::{Version, VersionRecord};
 use crate::source::component_source::{Component, ComponentSource};
 use crate::source::spec::PolicySpec;
 
-/// An earlier version of a policy, which answers where the policy fails.
+/// An earlier version of a policy, which answers if the policy fails.
 pub(crate) struct LastGood {
     pub(crate) policy: Policy,
     answers: AtomicU64,
 }
 
 impl LastGood {
-    /// This version, with the grants and limits of the policy that takes its place; none if that is not possible.
+    /// Gives `good` the grants and limits of `next`, the policy that replaces it. Returns `None` if that is not
+    /// possible.
     pub(crate) fn before(next: &Policy, good: &Policy, engine: &Engine) -> Option<Self> {
         if !next.trust.includes(good.trust.key().as_ref()) {
             return None;
@@ -33,7 +34,7 @@ impl LastGood {
         }
     }
 
-    /// The version of the record, and the version as it can be used now.
+    /// Returns the last good version in the record, and the policy loaded from it.
     pub(crate) async fn recorded(
         record: Option<VersionRecord>,
         next: &Policy,

@@ -15,11 +15,11 @@ use crate::policy::question::Question;
 use crate::reports::loaded_policy::LoadedPolicy;
 use crate::reports::version_record::Predecessor;
 
-/// A policy of the chain, with its candidate and the version that was in use before.
+/// A policy of the chain, with its candidate and its last good version.
 pub(crate) struct Link {
     pub(crate) policy: Policy,
     pub(crate) candidate: Option<Arc<Candidate>>,
-    /// The version that answers where the policy fails, if the operator wants that and there is one.
+    /// The version that answers if the policy fails; `None` if the operator does not want one, or there is none.
     pub(crate) last_good: Option<LastGood>,
 }
 
@@ -38,8 +38,9 @@ impl Link {
         LoadedPolicy { last_good, candidate, ..self.policy.loaded() }
     }
 
-    /// Asks the policy. If it fails by its own fault, the last good version is asked, if there is one. An error of both is that
-    /// of the policy, and so is one where the last good version does not have the hook: what it never decided it does not allow.
+    /// Calls the policy. If the policy fails through its own fault, calls the last good version, if there is one. If
+    /// both fail, returns the error of the policy. Also returns that error if the last good version lacks the hook: a
+    /// version that never decided about something must not allow it.
     pub(crate) async fn ask<'a, T, F>(
         &'a self,
         engine: &Engine,
@@ -66,7 +67,7 @@ impl Link {
         }
     }
 
-    /// The version of this policy that answers where `next`, which takes its place, fails.
+    /// Returns the version of this policy that answers if `next`, its replacement, fails.
     pub(crate) fn last_good_for(&self, next: &Policy, engine: &Engine) -> Option<LastGood> {
         if next.spec.on_failure != OnFailure::LastGood {
             return None;
@@ -79,7 +80,7 @@ impl Link {
         LastGood::before(next, present.last_good_for(|policy| next.is_like(policy))?, engine)
     }
 
-    /// Compares an answer of the policy with what the candidate, if there is one, answers to the same.
+    /// Compares an answer of the policy with the answer of its candidate, if there is one, to the same call.
     pub(crate) fn compare<T: Serialize>(
         &self,
         engine: &Arc<Engine>,
@@ -93,7 +94,7 @@ impl Link {
         }
     }
 
-    /// The same for an error. Where too much was asked at once, there is nothing to compare.
+    /// Does the same for an error. Skips errors of an overload, which leave nothing to compare.
     pub(crate) fn compare_error(
         &self,
         engine: &Arc<Engine>,
@@ -105,7 +106,7 @@ impl Link {
         }
     }
 
-    /// The same for an answer in the form in which answers are told.
+    /// Does the same for an answer in the JSON form of [`told`].
     pub(crate) fn compare_told(
         &self,
         engine: &Arc<Engine>,

@@ -18,10 +18,10 @@ use crate::policy::loader;
 use crate::reports::version_record::{Version, VersionRecord};
 use crate::source::spec::PolicySpec;
 
-/// The policies in the order in which they are asked.
+/// The policies, in the order of their calls.
 pub(crate) type Chain = Vec<Arc<Link>>;
 
-/// Loads a chain that takes the place of `before`.
+/// Loads a chain that replaces `before`.
 pub(crate) async fn load_chain(
     engine: &Arc<Engine>,
     specs: Vec<PolicySpec>,
@@ -33,7 +33,7 @@ pub(crate) async fn load_chain(
             return Err(LoadError { policy: spec.name.clone(), kind: LoadErrorKind::DuplicateName });
         }
     }
-    // Several slow registries take no longer than one.
+    // Concurrent reads: several slow registries take no longer than one.
     let components = try_join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await?;
     let patience = Patience::default();
     let (mut chain, mut records) = (Vec::with_capacity(specs.len()), Vec::new());
@@ -54,18 +54,18 @@ pub(crate) async fn load_chain(
         }
         chain.push(Arc::new(Link { policy, candidate, last_good }));
     }
-    // Only now is it known that all of them will be used.
+    // All policies are loaded, so the whole chain will be used.
     keep_records(engine, records).await;
     Ok(chain)
 }
 
-/// What is recorded of the policy, if it falls back on an earlier version.
+/// Returns the record of the policy, if the policy falls back on an earlier version.
 fn record_before(engine: &Engine, policy: &Policy) -> Option<VersionRecord> {
     let falls_back = policy.spec.on_failure == OnFailure::LastGood;
     engine.versions.as_ref().filter(|_| falls_back)?.of(policy.name())
 }
 
-/// A version that has failed remains one when it is loaded again.
+/// Marks the policy as failed if the same version has failed before.
 fn remember_failure(before: Option<&VersionRecord>, replaced: Option<&Arc<Link>>, policy: &Policy) {
     let recorded = before.is_some_and(|record| record.failed && record.in_use.is_like(&policy.recorded()));
     if recorded || replaced.is_some_and(|link| link.has_failed() && policy.is_like(&link.policy)) {
@@ -82,7 +82,7 @@ async fn keep_records(engine: &Engine, records: Vec<(VersionRecord, Bytes)>) {
     let Some(kept) = engine.versions.clone() else { return };
     let replaced = tokio::task::spawn_blocking(move || kept.replace(&records)).await;
     if let Err(error) = replaced.unwrap_or_else(|panic| Err(panic.into())) {
-        // The only consequence is that no version answers where a policy fails after a restart.
+        // The only consequence: after a restart, no version answers if a policy fails.
         tracing::warn!(%error, "the versions of the policies in use cannot be recorded");
     }
 }
@@ -91,7 +91,7 @@ async fn load_candidate(engine: &Arc<Engine>, spec: &PolicySpec) -> Option<Arc<C
     let candidate = spec.candidate.as_deref()?.clone();
     let loaded = async {
         let component = loader::read(&engine.options, &candidate).await?;
-        // The policies in use do not wait for it.
+        // The policies in use do not wait for the candidate.
         Box::pin(loader::load(engine, candidate, component, &Patience::none())).await
     };
     let loaded = loaded.await.map_err(|error| error.kind);

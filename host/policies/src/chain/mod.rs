@@ -1,4 +1,4 @@
-//! The chain of policies in use: who is asked, in which order, and what becomes of their answers.
+//! The chain of policies in use: which policies are called, in which order, and how their answers are used.
 
 pub(crate) mod candidate;
 pub(crate) mod event_queue;
@@ -48,7 +48,7 @@ pub struct PolicyAnswer<T> {
     pub value: T,
 }
 
-/// Why the chain of policies cannot be loaded.
+/// The reason that the chain of policies cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum FailedPolicies {
     /// The engine cannot be set up.
@@ -59,26 +59,26 @@ pub enum FailedPolicies {
     Load(#[from] LoadError),
 }
 
-/// What a policy answers to `build-pod` and `lab-server`.
+/// The answers of a policy to `build-pod` and `lab-server`.
 struct BothAnswers {
-    /// The component that has answered, which is another one than that in use if that has failed.
+    /// The component that answered. It differs from the one in use if that one failed.
     component: Digest,
-    /// `None` if it does not have the hook.
+    /// `None` if the policy does not have the hook.
     customization: Option<Customization>,
-    /// `None` if it does not have the hook.
+    /// `None` if the policy does not have the hook.
     server: Option<LabServer>,
 }
 
 /// The loaded chain of policies. Clones share it.
 ///
-/// Every call uses the chain that was loaded when the call began. If a policy fails by its own fault, the call fails.
-/// Where the operator chose [`OnFailure::Skip`], a policy that fails to make a form or to customize a pod is skipped with
-/// a warning. A policy that limits or refuses is never skipped: whoever can make it fail would be free of it.
+/// Every call uses the chain that was loaded when the call began. If a policy fails through its own fault, the call
+/// fails. With [`OnFailure::Skip`], a policy that fails to create a form or to customize a pod is skipped with a
+/// warning. A policy that limits or denies is never skipped: otherwise, anyone who can make it fail could evade it.
 #[derive(Clone)]
 pub struct Policies {
     pub(crate) engine: Arc<Engine>,
     pub(crate) live: Arc<ArcSwap<Chain>>,
-    /// The files from which the chain was loaded, or could not be loaded. Locked while the chain is being changed.
+    /// The files from which the chain was loaded, or could not be loaded. The lock is held while the chain is replaced.
     pub(crate) files: Arc<Mutex<WatchedFiles>>,
     events: Arc<EventQueue>,
 }
@@ -100,22 +100,22 @@ impl Policies {
         Ok(Self { engine, live, files: Arc::new(Mutex::new(files)), events: Arc::default() })
     }
 
-    /// The policies of the chain, in order.
+    /// Returns the policies of the chain, in order.
     pub fn loaded(&self) -> Vec<LoadedPolicy> {
         self.live.load().iter().map(|policy| policy.loaded()).collect()
     }
 
-    /// What policies can learn about images.
+    /// Returns the images that policies can query.
     pub fn inventory(&self) -> &LiveInventory {
         &self.engine.options.inventory
     }
 
-    /// The configuration of the policy of this name.
+    /// Returns the configuration of the policy with this name.
     pub fn spec(&self, policy: &PolicyName) -> Option<PolicySpec> {
         self.live.load().iter().find(|live| live.name() == policy).map(|live| live.spec.clone())
     }
 
-    /// The spawn form of the last policy that has one; `None` if no policy has one.
+    /// Returns the spawn form of the last policy that has one, or `None` if no policy has one.
     ///
     /// # Errors
     ///
@@ -127,8 +127,8 @@ impl Policies {
         skippable_answer(&policy, answer)
     }
 
-    /// The options that a submission of the form stands for, parsed by the policy that makes the form; `None` if no
-    /// policy has one.
+    /// Converts a submission of the form to options, with the policy that creates the form. Returns `None` if no policy
+    /// has a form.
     ///
     /// # Errors
     ///
@@ -146,11 +146,12 @@ impl Policies {
         deciding_answer(&policy, answer)
     }
 
-    /// The user's menu of images: that of the last policy that has one; `None` if no policy has one.
+    /// Returns the user's menu of images from the last policy that has one, or `None` if no policy has one.
     ///
     /// # Errors
     ///
-    /// [`CallError`], which names the policy. A policy is never skipped: its menu may be what keeps users from an image.
+    /// [`CallError`], which names the policy. A policy is never skipped, because its menu may be what keeps users from
+    /// an image.
     pub async fn image_menu(
         &self,
         context: &FormContext,
@@ -166,7 +167,7 @@ impl Policies {
         Ok(None)
     }
 
-    /// The images that the policies want nodes to have, in the order of the chain.
+    /// Returns the images that the policies want nodes to have, in the order of the chain.
     ///
     /// # Errors
     ///
@@ -183,7 +184,7 @@ impl Policies {
         Ok(wanted)
     }
 
-    /// The limits of all policies that set limits. Of each limit, the smallest holds.
+    /// Returns the limits of all policies that set limits. For each limit, the smallest value applies.
     ///
     /// # Errors
     ///
@@ -205,7 +206,7 @@ impl Policies {
         Ok(answers)
     }
 
-    /// The verdicts of the policies, up to the first denial. The action is allowed if all policies allow it.
+    /// Returns the verdicts of the policies, up to the first denial. The action is allowed if all policies allow it.
     ///
     /// # Errors
     ///
@@ -228,7 +229,8 @@ impl Policies {
         Ok(answers)
     }
 
-    /// Whether a lab may be put into a workload, up to the first denial. Empty if no policy decides about that.
+    /// Returns the verdicts on putting a lab into a workload, up to the first denial. Empty if no policy decides about
+    /// that.
     ///
     /// # Errors
     ///
@@ -254,11 +256,11 @@ impl Policies {
         Ok(answers)
     }
 
-    /// Tells the policies of something that has happened, one after the other.
+    /// Delivers an event to the policies, one after the other.
     ///
     /// # Errors
     ///
-    /// [`CallError`] of the last policy that failed; the others have heard of it all the same.
+    /// [`CallError`] of the last policy that failed. The other policies have received the event all the same.
     pub async fn on_event(&self, event: &LabEvent) -> Result<Vec<PolicyAnswer<()>>, CallError> {
         let (mut answers, mut failed) = (Vec::new(), None);
         for policy in self.live.load_full().iter() {
@@ -273,15 +275,14 @@ impl Policies {
         failed.map_or(Ok(answers), Err)
     }
 
-    /// Lets the policies hear of something that has happened, without anybody waiting for it. If too much waits already, it is
-    /// lost.
+    /// Queues an event for the policies, without waiting for its delivery. If the queue is full, the event is lost.
     pub fn tell(&self, event: LabEvent) {
         if self.live.load().iter().any(|policy| policy.hears_events()) {
             self.events.add(event);
         }
     }
 
-    /// Lets the policies hear of what was told, until `shutdown`.
+    /// Delivers the queued events to the policies, until `shutdown`.
     pub async fn deliver_events(&self, shutdown: CancellationToken) {
         while let Some(Some(event)) = shutdown.run_until_cancelled(self.events.next()).await {
             if let Err(error) = self.on_event(&event).await {
@@ -290,7 +291,7 @@ impl Policies {
         }
     }
 
-    /// What the policies ask for in the pod, and how its program is reached, in the order of the chain.
+    /// Returns the policies' requests for the pod, and how its program is reached, in the order of the chain.
     ///
     /// # Errors
     ///
@@ -311,8 +312,8 @@ impl Policies {
         Ok(answers)
     }
 
-    /// The answers of one policy to `build-pod` and `lab-server`; `None` if it has neither hook. If one of them fails, the
-    /// policy has failed: half of what it wants may be worse than nothing.
+    /// Returns the answers of one policy to `build-pod` and `lab-server`, or `None` if it has neither hook. If one of
+    /// the hooks fails, the policy has failed: half of its requests may be worse than none.
     async fn both_answers(
         &self,
         link: &Link,
@@ -363,7 +364,7 @@ impl Policies {
     }
 }
 
-/// Turns one policy's answer into the chain's. `None` if the policy does not have the hook.
+/// Converts the answer of one policy to that of the chain. Returns `None` if the policy does not have the hook.
 fn deciding_answer<T>(
     policy: &Policy,
     answer: Option<Result<T, CallError>>,
@@ -371,7 +372,7 @@ fn deciding_answer<T>(
     answer.transpose().map(|value| value.map(|value| PolicyAnswer { policy: policy.name().clone(), value }))
 }
 
-/// Like [`deciding_answer`]; also `None` if the policy has failed and is skipped.
+/// Like [`deciding_answer`], but also returns `None` if the policy has failed and is skipped.
 fn skippable_answer<T>(
     policy: &Policy,
     answer: Option<Result<T, CallError>>,

@@ -1,4 +1,4 @@
-//! Another chain of policies in the place of the one in use.
+//! Replaces the chain of policies in use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,23 +13,23 @@ use crate::errors::LoadError;
 use crate::source::spec::PolicySpec;
 use crate::source::watched_files::WatchedFiles;
 
-/// How often it is looked whether a document is to be read again.
+/// The interval between checks for documents that are due to be read again.
 const DUE: Duration = Duration::from_secs(1);
 
 impl Policies {
-    /// Loads the files of the present chain again and replaces the chain in one step.
+    /// Loads the files of the current chain again, and replaces the chain in one step.
     ///
     /// # Errors
     ///
     /// The old chain stays, and its policy keeps the error as its last one.
     pub async fn reload(&self) -> Result<(), LoadError> {
         let files = self.files.lock().await;
-        // Read only now: whoever had the lock may have taken away a grant.
+        // Read under the lock: the previous holder may have removed a grant.
         let specs = self.live.load().iter().map(|policy| policy.spec.clone()).collect();
         self.load_instead(specs, files).await
     }
 
-    /// Loads another chain and replaces the present one in one step. Calls under way finish on the old one.
+    /// Loads another chain, and replaces the current one in one step. Calls in progress finish on the old one.
     ///
     /// # Errors
     ///
@@ -44,11 +44,11 @@ impl Policies {
         specs: Vec<PolicySpec>,
         mut files: MutexGuard<'_, WatchedFiles>,
     ) -> Result<(), LoadError> {
-        // They are looked at before they are read, so that no later change is missed, and remembered when they have been read, so
-        // that a load which is given up is made up for.
+        // The state of the files is taken before they are read, so that no later change is missed. It is stored only
+        // after the load, so that a load that is cancelled is repeated.
         let seen = WatchedFiles::of(&specs);
         let (engine, before) = (Arc::clone(&self.engine), self.live.load_full());
-        // Labs are started meanwhile.
+        // Spawns go on during the load.
         let load = async move { load_chain(&engine, specs, &before).await };
         let loaded = self.engine.background.load(load).await;
         *files = seen;
@@ -66,14 +66,15 @@ impl Policies {
         }
     }
 
-    /// Looks at the files from which the policies were loaded, or could not be loaded. True if they have changed since, and not
-    /// since the look before: what is still being written is not read. A change is told once.
+    /// Checks the files from which the policies were loaded, or could not be loaded. Returns true if they have changed
+    /// since the load, and not since the previous check: files that are still being written are not read. Each change
+    /// is reported once.
     pub async fn files_have_changed(&self) -> bool {
         let mut files = Arc::clone(&self.files).lock_owned().await;
         tokio::task::spawn_blocking(move || files.look()).await.unwrap_or_default()
     }
 
-    /// Keeps the documents with data of the site up to date, until `shutdown`.
+    /// Keeps the documents with site data up to date, until `shutdown`.
     pub async fn follow_data(&self, shutdown: CancellationToken) {
         let mut again = tokio::time::interval(DUE);
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {

@@ -5,7 +5,7 @@ use wasmspawner_core::difference::without_empty;
 
 use crate::errors::{CallError, CallErrorKind};
 
-/// The answer, or `{"error": {"kind": ..., "message": ...}}`. What has no value is left out.
+/// Returns the answer, or `{"error": {"kind": ..., "message": ...}}`. Fields without a value are left out.
 pub fn told(answer: Result<Value, &CallError>) -> Value {
     let error = match answer {
         Ok(answer) => return without_empty(answer),

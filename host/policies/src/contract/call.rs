@@ -5,7 +5,7 @@ use wasmspawner_core::policy::{LabRequest, Subject};
 
 use crate::names::hook::Hook;
 
-/// One call: the hook, and the lab and its child that it is about, if any.
+/// A call: its hook, and the lab and child that it is about, if any.
 pub(crate) struct Call {
     pub(crate) hook: Hook,
     pub(crate) lab: Option<Arc<Fields>>,

@@ -16,37 +16,38 @@ use crate::names::policy_name::PolicyName;
 use crate::site_data::{Datum, SiteData};
 use wasmspawner_registry::inventory::LiveInventory;
 
-/// The most bytes that one call of `random` returns.
+/// The maximum number of bytes that one call of `random` returns.
 const RANDOM_BYTES: u32 = 1024;
-/// The longest template that `expand` accepts, and the longest text that it returns, in bytes. The host expands it outside the guest's deadline.
+/// The maximum length of a template for `expand`, and of the expanded text, in bytes. The host expands it outside the
+/// guest's deadline.
 const TEMPLATE_BYTES: usize = 64 << 10;
-/// How many bytes of a guest's standard error are kept, for the message of a panic.
+/// The number of bytes of a guest's standard error that are kept, for the message of a panic.
 const STDERR_BYTES: usize = 2048;
-/// What a policy can ask for in a call.
+/// The data that a policy can query in a call.
 #[derive(Default)]
 pub(crate) struct Given {
     /// The policy's configuration, as JSON.
     pub(crate) config: Arc<str>,
-    /// The data of the site.
+    /// The site data.
     pub(crate) data: SiteData,
     /// The fields of the lab that the call is about, for `expand`.
     pub(crate) lab: Option<Arc<Fields>>,
-    /// What the call is about, beside the user and the options.
+    /// The subject of the call, apart from the user and the options.
     pub(crate) subject: Subject,
-    /// What the service knows about images.
+    /// The service's knowledge about images.
     pub(crate) inventory: LiveInventory,
 }
 
-/// The state of one call. It is made for the call and dropped with it.
+/// The state of one call. It is created for the call and dropped with it.
 pub(crate) struct CallState {
     policy: PolicyName,
     given: Given,
     pub(crate) memory: MemoryBudget,
     log: LogBudget,
     now_ms: u64,
-    /// The first function by which the policy has learnt what is not the same in all calls.
+    /// The first function called by the policy whose result is not the same in all calls.
     learnt_by: Option<&'static str>,
-    /// Made when a guest first uses WASI, which a successful call never does.
+    /// Created when a guest first uses WASI, which a successful call never does.
     wasi: Option<Inert>,
 }
 
@@ -81,37 +82,37 @@ impl CallState {
         }
     }
 
-    /// Notes that the policy learns by this function what is not the same in all calls.
+    /// Records a call of `function`, whose result is not the same in all calls.
     pub(crate) fn note_learning_by(&mut self, function: &'static str) {
         self.learnt_by.get_or_insert(function);
     }
 
-    /// The first such function that the policy has called.
+    /// Returns the first such function that the policy has called.
     pub(crate) fn learnt_by(&self) -> Option<&'static str> {
         self.learnt_by
     }
 
-    /// The policy's configuration, as JSON.
+    /// Returns the policy's configuration, as JSON.
     pub(crate) fn policy_config(&self) -> &str {
         &self.given.config
     }
 
-    /// What the service knows about images.
+    /// Returns the service's knowledge about images.
     pub(crate) fn inventory(&self) -> &LiveInventory {
         &self.given.inventory
     }
 
-    /// What the call is about, beside the user and the options.
+    /// Returns the subject of the call, apart from the user and the options.
     pub(crate) fn subject(&self) -> &Subject {
         &self.given.subject
     }
 
-    /// The data of the site of this name.
+    /// Returns the site data with this name.
     pub(crate) fn site_data(&self, name: &str) -> Option<&Datum> {
         self.given.data.get(name)
     }
 
-    /// Writes a line to the service's log, unless the policy has logged enough in this call.
+    /// Writes a line to the service's log, unless the log budget of the call is exhausted.
     pub(crate) fn write_log(&mut self, level: Level, message: &str) {
         match self.log.take(message.len()) {
             LogDecision::Line => write_line(&self.policy, level, &one_line(message)),
@@ -122,18 +123,18 @@ impl CallState {
         }
     }
 
-    /// The time of the call, in milliseconds since the Unix epoch.
+    /// Returns the time of the call, in milliseconds since the Unix epoch.
     pub(crate) fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
-    /// What the user has used in the last days.
+    /// Returns the user's usage in the last `days` days.
     pub(crate) fn use_of_days(&self, days: u32) -> PastUse {
         let now = i64::try_from(self.now_ms).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
         self.subject().past_days.of(days, now.unwrap_or(Timestamp::UNIX_EPOCH))
     }
 
-    /// As many random bytes as asked for, up to a limit.
+    /// Returns `length` random bytes, up to a limit.
     #[expect(clippy::unused_self, reason = "every function that a policy imports is a method of the call")]
     pub(crate) fn random_bytes(&self, length: u32) -> Vec<u8> {
         let mut bytes = vec![0; length.min(RANDOM_BYTES) as usize];
@@ -144,12 +145,12 @@ impl CallState {
         bytes
     }
 
-    /// Expands a template of the policy's operator; the error is for the policy.
+    /// Expands a template of the policy's operator. The error is for the policy.
     pub(crate) fn expand_template(&self, template: String) -> Result<String, String> {
         expanded(template, self.given.lab.as_deref())
     }
 
-    /// The guest's standard error, on one line.
+    /// Returns the guest's standard error, on one line.
     pub(crate) fn stderr(&self) -> String {
         let Some(wasi) = &self.wasi else { return String::new() };
         let bytes = wasi.stderr.contents();
@@ -165,7 +166,7 @@ impl WasiView for CallState {
     }
 }
 
-/// The template expanded for the lab. If no lab is known, the template is only checked, and returned unchanged.
+/// Expands the template for the lab. If no lab is known, only checks the template, and returns it unchanged.
 fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
     if template.len() > TEMPLATE_BYTES {
         return Err(format!("is {} bytes long; a template may have {TEMPLATE_BYTES}", template.len()));
@@ -180,7 +181,7 @@ fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
     expanded.ok_or_else(|| format!("becomes longer than {TEMPLATE_BYTES} bytes"))
 }
 
-/// The error message. JSON and shell scripts contain braces too, so it says how to write a brace.
+/// Returns the error message. JSON and shell scripts also contain braces, so the message explains how to write one.
 fn template_error(problem: &TemplateProblem) -> String {
     match problem {
         TemplateProblem::Positional | TemplateProblem::Unbalanced(_) => problem.to_string(),
@@ -197,7 +198,7 @@ fn write_line(policy: &PolicyName, level: Level, message: &str) {
     }
 }
 
-/// How many lines and bytes a call may still log.
+/// The lines and bytes that a call may still log.
 struct LogBudget {
     lines: u32,
     bytes: usize,

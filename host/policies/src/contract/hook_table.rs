@@ -38,14 +38,14 @@ pub(crate) struct Guest {
     pub(crate) instance: Instance,
 }
 
-/// The end of a call: the store, for the policy's last words, and the answer. The outer error is the engine's, and the
-/// inner one is what the policy said instead of an answer.
+/// The end of a call: the store, for the policy's standard error, and the answer. The outer error is that of the
+/// engine. The inner error is the policy's own.
 pub(crate) type Ended<T> = (Store<CallState>, wasmtime::Result<Result<T, CallErrorKind>>);
 
-/// A call with its arguments, to be made on an instance. It borrows nothing, so that any thread can go on with it.
+/// A call with its arguments, to be made on an instance. It borrows nothing, so any thread can continue it.
 pub(crate) type Calling<T> = Box<dyn FnOnce(Guest) -> BoxFuture<'static, Ended<T>> + Send>;
 
-/// A call of `prepare`. It returns the instance, whose memory is what the call is for.
+/// A call of `prepare`. It returns the instance, because the memory of the instance is the result.
 pub(crate) type Preparing =
     Box<dyn FnOnce(Guest) -> BoxFuture<'static, (Guest, wasmtime::Result<()>)> + Send>;
 
@@ -105,7 +105,7 @@ pub(crate) trait ImagesHook: Interface {
     fn prepull(&self) -> Calling<Vec<WantedImage>>;
 }
 
-/// How a policy describes itself.
+/// A policy's description of itself.
 #[derive(Clone, Default)]
 pub(crate) struct PolicyInfo {
     pub(crate) title: String,
@@ -114,7 +114,7 @@ pub(crate) struct PolicyInfo {
 }
 
 impl HookTable {
-    /// The names of the optional interfaces that the component exports.
+    /// Returns the names of the optional interfaces that the component exports.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.optional().into_iter().filter_map(|(name, hook)| hook.is_some().then_some(name)).collect()
     }
@@ -160,7 +160,7 @@ impl HookTable {
     }
 }
 
-/// A function of an exported interface has another type than in the package.
+/// The error of a function whose type in the component differs from that in the package.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongType(pub(crate) String);

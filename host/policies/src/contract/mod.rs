@@ -1,4 +1,4 @@
-//! The WIT package: the hooks of a component, and what it may import.
+//! The WIT package: the hooks of a component, and the imports available to it.
 
 pub(crate) mod call;
 pub(crate) mod call_state;

@@ -1,4 +1,4 @@
-//! Threads of low priority for what computes for long, so that short calls and the API need not wait for it.
+//! Threads of low priority for long computations, so that short calls and the API need not wait for them.
 
 use std::future::{pending, poll_fn};
 use std::pin::Pin;
@@ -17,15 +17,15 @@ use crate::errors::EngineError;
 use crate::limits::time_slice::InSlices;
 use wasmspawner_tasks::uninterrupted::output_of;
 
-/// A call that computes for longer than this is a long one. Most policies answer in a tenth of it.
+/// The computing time after which a call counts as long. Most policies answer in a tenth of it.
 const LONG: Duration = Duration::from_micros(200);
-/// How much nicer these threads are than the others. They have a tenth of a busy CPU then, and all of an idle one.
+/// The nice value added for these threads. With it, they get a tenth of a busy CPU, and all of an idle one.
 const NICER: i32 = 10;
 
-/// As many threads as there are CPUs. They end with this, and what they do is given up.
+/// A pool of background threads, one for each CPU. Dropping it ends the threads and cancels their work.
 pub(crate) struct Background(Option<Runtime>);
 
-/// Whether the calls of a policy are long ones. It is known from the last one.
+/// The pace of a policy's calls. The next call is expected to be long if the last one was.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     is_long: AtomicBool,
@@ -44,7 +44,7 @@ impl Background {
         Ok(Self(Some(runtime)))
     }
 
-    /// Does this in the background. It is given up if nobody waits for it any more.
+    /// Runs `work` in the background. Cancels it if the caller stops waiting.
     pub(crate) async fn run<F>(&self, work: F) -> F::Output
     where
         F: Future<Output: Send> + Send + 'static,
@@ -54,8 +54,8 @@ impl Background {
         output_of(AbortOnDropHandle::new(runtime.spawn(work))).await
     }
 
-    /// Does in the background what also computes between its pauses, on a thread of its own. It is given up at its next pause if
-    /// nobody waits for it any more.
+    /// Runs `work` that also computes between its await points, in the background on a thread of its own. Cancels it at
+    /// its next await point if the caller stops waiting.
     pub(crate) async fn load<F>(&self, work: F) -> F::Output
     where
         F: Future<Output: Send> + Send + 'static,
@@ -71,8 +71,8 @@ impl Background {
         }
     }
 
-    /// Makes a call of a policy: in the background if its last call was a long one, and else here, until it has computed for
-    /// long.
+    /// Makes a call of a policy. If the policy's last call was long, the call runs in the background. Otherwise it runs
+    /// here, and moves to the background once it has computed for long.
     pub(crate) async fn call<F>(&self, mut call: InSlices<F>, pace: &Pace) -> F::Output
     where
         F: Future<Output: Send> + Send + 'static,
@@ -81,7 +81,7 @@ impl Background {
         let (answer, computed) = if let Some(answer) = short {
             (answer, call.computed())
         } else {
-            // It may be given up, and is known as a long one all the same.
+            // The call may be cancelled, and must count as long all the same.
             pace.is_long.store(true, Ordering::Relaxed);
             self.run(async move { ((&mut call).await, call.computed()) }).await
         };
@@ -98,14 +98,14 @@ impl Drop for Background {
     }
 }
 
-/// Lowers the priority of this thread, and of the programs that it starts: the compiler.
+/// Lowers the priority of this thread, and of the programs that it starts, such as the compiler.
 fn be_nice() {
     if let Err(error) = rustix::process::nice(NICER) {
         tracing::debug!(%error, "long calls of policies have the priority of short ones");
     }
 }
 
-/// The answer; `None` as soon as the call has been a long one.
+/// Returns the answer, or `None` as soon as the call counts as long.
 async fn while_short<F: Future>(call: &mut InSlices<F>) -> Option<F::Output> {
     poll_fn(|cx| match Pin::new(&mut *call).poll(cx) {
         Poll::Ready(answer) => Poll::Ready(Some(answer)),
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::limits::time_slice::TimeSlice;
 
-    /// Computes for longer than [`LONG`], so often. Returns the names of the threads on which it did.
+    /// Computes for longer than [`LONG`], `times` times. Returns the names of the threads on which it ran.
     async fn compute(times: u32) -> Vec<String> {
         let mut threads = Vec::new();
         for _ in 0..times {

@@ -1,7 +1,7 @@
-//! Compiles components in a process of their own, so that one that exhausts the compiler takes nothing with it.
+//! Compiles components in a separate process, so that a component that exhausts the compiler cannot affect the service.
 //!
-//! The process is this program with the hidden command `compile-policy`. It gets the component on its standard input, has
-//! no environment, may not write files, and is limited in memory and time.
+//! The process is this program with the hidden command `compile-policy`. It reads the component from its standard
+//! input, has no environment, may not write files, and is limited in memory and time.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -19,31 +19,32 @@ use crate::errors::LoadErrorKind;
 use crate::limits::machine_memory;
 use crate::names::message::message;
 
-/// The command of this program that compiles a component.
+/// The name of the command that compiles a component.
 pub const COMMAND: &str = "compile-policy";
 
-/// The most machine code of one component, in bytes: some five times the largest component. The service holds it twice while
-/// it loads a policy.
+/// The maximum size of the machine code of one component, in bytes: some five times that of the largest component. The
+/// service holds the machine code twice while it loads a policy.
 const MACHINE_CODE: u64 = 160 << 20;
-/// The most threads of a compilation.
+/// The maximum number of threads of a compilation.
 const MOST_THREADS: usize = 8;
-/// How many times as long as it may compute a compilation may take. It has a low priority while the service is in use, so a busy
-/// machine makes it wait.
+/// The ratio of a compilation's wall-clock limit to its limit of computing time. A compilation has a low priority while
+/// the service is in use, so a busy machine makes it wait.
 const PATIENCE: u32 = 5;
-/// The longest message of the compiler, in bytes.
+/// The maximum length of a message of the compiler, in bytes.
 const MESSAGE: u64 = 4 << 10;
 
-/// Compiles components in processes of their own.
+/// A compiler that runs in a separate process for each component.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     /// The program with the command `compile-policy`: this one, or another of the same version.
     pub program: PathBuf,
-    /// The most memory that the compilation of one component may take, in bytes. With the calls of a policy, which have a quarter of
-    /// what the control group allows, it stays below the limit: a kubelet ends all processes of a container that exceeds it.
+    /// The maximum memory for the compilation of one component, in bytes. Together with the calls of a policy, which
+    /// have a quarter of what the control group allows, it stays below the limit: a kubelet ends all processes of a
+    /// container that exceeds it.
     pub memory_bytes: u64,
-    /// The most machine code of one component, in bytes.
+    /// The maximum size of the machine code of one component, in bytes.
     pub machine_code_bytes: u64,
-    /// How long it may compute on all CPUs. On a busy machine it may take longer.
+    /// The limit of computing time on all CPUs. A compilation may take longer on a busy machine.
     pub timeout: Duration,
 }
 
@@ -58,14 +59,14 @@ impl Default for Compiler {
     }
 }
 
-/// The file of this program. On Linux this name remains valid when the file is replaced.
+/// Returns the file of this program. The name used on Linux stays valid when the file is replaced.
 fn this_program() -> PathBuf {
     let linux = Path::new("/proc/self/exe");
     if linux.exists() { linux.to_owned() } else { std::env::current_exe().unwrap_or_default() }
 }
 
 impl Compiler {
-    /// The machine code of a component.
+    /// Compiles a component to machine code.
     pub(crate) async fn compile(&self, component: &[u8]) -> Result<Vec<u8>, LoadErrorKind> {
         let child = self.start().map_err(|error| {
             let program = self.program.display();
@@ -85,7 +86,7 @@ impl Compiler {
             .arg(self.memory_bytes.to_string())
             .arg(self.cpu_seconds().to_string())
             .env_clear()
-            // Each of the threads of a compilation takes memory.
+            // Each thread of a compilation takes memory.
             .env("RAYON_NUM_THREADS", threads().to_string())
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -95,7 +96,7 @@ impl Compiler {
             .spawn()
     }
 
-    /// The limit of CPU time. It holds also if this process ends and cannot kill the other one.
+    /// Returns the limit of CPU time. It applies even if this process ends and cannot kill the other one.
     fn cpu_seconds(&self) -> u64 {
         self.timeout.as_secs().max(1).saturating_mul(threads() as u64)
     }
@@ -126,18 +127,18 @@ impl Compiler {
         Err(LoadErrorKind::CompileMemory(self.memory_bytes >> 20))
     }
 
-    /// Sends the component, and returns how the process ended, the machine code, and the message.
+    /// Sends the component. Returns the exit status, the machine code, and the message.
     async fn run(
         &self,
         mut child: Child,
         component: &[u8],
     ) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        // One more byte shows that there is more.
+        // One extra byte shows that the limit is exceeded.
         let most = self.machine_code_bytes.saturating_add(1);
         let send = async {
             if let Some(mut stdin) = stdin {
-                // A process that ends before it has read everything says why by its exit code.
+                // A process that ends before it has read everything reports the reason by its exit code.
                 let _ = stdin.write_all(component).await;
             }
             Ok(())
@@ -148,12 +149,12 @@ impl Compiler {
     }
 }
 
-/// How many threads a compilation may have.
+/// Returns the number of threads for a compilation.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
 }
 
-/// The first `most` bytes of a pipe, which is closed then.
+/// Reads the first `most` bytes of a pipe, and closes it.
 async fn received(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
@@ -162,10 +163,10 @@ async fn received(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> std::io::R
     Ok(bytes)
 }
 
-/// The command `compile-policy`: limits this process, compiles the component on standard input, and writes its machine
-/// code to standard output.
+/// Runs the command `compile-policy`: limits this process, compiles the component on standard input, and writes its
+/// machine code to standard output.
 pub fn compile_standard_input(memory_bytes: u64, cpu_seconds: u64) -> anyhow::Result<()> {
-    // When the machine runs out of memory, the kernel ends this process first. It may not be possible in a container.
+    // When the machine runs out of memory, the kernel ends this process first. A container may not allow this setting.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     for (resource, most) in [
         (Resource::Data, memory_bytes),

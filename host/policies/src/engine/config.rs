@@ -1,20 +1,20 @@
-//! The settings of the engine, which are the same where components are compiled and where they run.
+//! The settings of the engine, shared by the compiler and the engine that runs components.
 
 use wasmtime::component::Component;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 use crate::limits::MEMORY_SLOT;
 
-/// How many bytes of a slot's memory stay mapped between calls. Clearing them is cheaper than page faults.
+/// The number of bytes of a slot's memory that stay mapped between calls. Clearing them is cheaper than page faults.
 const KEEP_RESIDENT: usize = 2 << 20;
-/// The most core instances of one component; a Python guest has 38.
+/// The maximum number of core instances of one component; a Python guest has 38.
 const CORE_INSTANCES: u32 = 64;
-/// The most memories of one component; a guest with an adapter has two.
+/// The maximum number of memories of one component; a guest with an adapter has two.
 const MEMORIES: u32 = 8;
-/// The most tables of one component.
+/// The maximum number of tables of one component.
 const TABLES: u32 = 64;
 
-/// The settings, with room for this many calls in a pool, or without one.
+/// Returns the settings: with a pool for this many calls, or without a pool.
 pub(crate) fn config(pool: Option<u32>) -> Config {
     let mut config = Config::new();
     config
@@ -28,8 +28,8 @@ pub(crate) fn config(pool: Option<u32>) -> Config {
         let mut pool = PoolingAllocationConfig::new();
         pool.total_component_instances(slots)
             .total_core_instances(slots * CORE_INSTANCES)
-            // Each call has room for all that a component may have, so that no policy takes what is another's. It is
-            // address space, and costs nothing before it is used.
+            // Each call has room for the maximum of a component, so that no policy takes the share of another. The room
+            // is address space, which costs nothing until it is used.
             .total_memories(slots * MEMORIES)
             .total_tables(slots * TABLES)
             .total_stacks(slots)
@@ -45,10 +45,10 @@ pub(crate) fn config(pool: Option<u32>) -> Config {
     config
 }
 
-/// Compiles a component for the engines of this program, in this process and without limits. A component with more parts than
-/// a slot of the pool has is an error.
+/// Compiles a component for the engines of this program, in this process and without limits. Fails if the component has
+/// more parts than a slot of the pool.
 pub(crate) fn compile(component: &[u8]) -> wasmtime::Result<Vec<u8>> {
-    // Where the address space is limited, there is no pool.
+    // Without enough address space, there is no pool.
     let engine = wasmtime::Engine::new(&config(Some(1))).or_else(|_| wasmtime::Engine::new(&config(None)))?;
     Component::new(&engine, component)?.serialize()
 }

@@ -1,4 +1,4 @@
-//! Makes a call: a fresh instance, its limits, and the process that compiles components.
+//! Makes calls, each on a fresh instance and within limits, and compiles components in a separate process.
 
 pub(crate) mod background;
 pub(crate) mod compiler;
@@ -31,10 +31,12 @@ use crate::reports::version_record::VersionRecords;
 use wasmspawner_registry::Artifacts;
 use wasmspawner_registry::inventory::LiveInventory;
 
-/// After so many calls of the host it is looked how long the slice is. To look at the time takes as long as a short call.
+/// The number of host calls between two checks of the length of the slice. Reading the clock takes as long as a short
+/// call.
 const CALLS_OF_HOST: u32 = 16;
 
-/// In the message of the error that a guest returned too many bytes, whose type the engine keeps private.
+/// A part of the engine's error message for an answer that is too large. The type of that error is private to the
+/// engine.
 const TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// One call of a policy, for the metrics.
@@ -53,29 +55,30 @@ pub struct CallRecord<'a> {
 /// Called after every call of a policy. It must not block.
 pub type OnCall = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
 
-/// Called for every call of a policy that has a candidate: `same`, `different` or `skipped`. It must not block.
+/// Called for every call of a policy that has a candidate, with `same`, `different` or `skipped`. It must not block.
 pub type OnCompared = Arc<dyn Fn(&PolicyName, Hook, &'static str) + Send + Sync>;
 
 /// The settings for running policies.
 #[derive(Clone)]
 pub struct EngineOptions {
-    /// How many calls may run at the same time; further ones wait.
+    /// The maximum number of calls at the same time; further ones wait.
     pub slots: u32,
-    /// How long a call waits for a slot.
+    /// The maximum time that a call waits for a slot.
     pub slot_wait: Duration,
-    /// The memory of all calls together, in bytes; at least that of one call.
+    /// The memory for all calls together, in bytes; at least that of one call.
     pub memory: usize,
     /// The largest component that is accepted, in bytes.
     pub component_bytes: u64,
-    /// Compiles components.
+    /// The compiler of components.
     pub compiler: Compiler,
-    /// The directory for compiled components, which must be private to this user. `None`: compiles at every start.
+    /// The directory for compiled components, which must be private to this user. `None`: components are compiled at
+    /// every start.
     pub cache: Option<PathBuf>,
-    /// Whether calls begin with a prepared copy of the policy, where it offers that.
+    /// True if calls begin with a prepared copy of the policy, for policies that offer one.
     pub prepare: bool,
     /// The registries from which components are downloaded.
     pub artifacts: Artifacts,
-    /// What policies can learn about images.
+    /// The knowledge about images that policies can query.
     pub inventory: LiveInventory,
     /// Called after every call of a policy.
     pub on_call: OnCall,
@@ -106,9 +109,9 @@ pub(crate) struct Engine {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) linker: Linker<CallState>,
     pub(crate) options: EngineOptions,
-    /// The documents with data of the site.
+    /// The documents with site data.
     pub(crate) documents: Documents,
-    /// Which versions of policies are in use, and were; nothing is recorded without a folder for it.
+    /// The records of the current and earlier versions of policies; `None` without a folder for them.
     pub(crate) versions: Option<Arc<VersionRecords>>,
     pub(crate) slots: Slots,
     pub(crate) background: Background,
@@ -117,8 +120,8 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(options: EngineOptions) -> Result<Self, EngineError> {
         let wasm = wasmtime::Engine::new(&config(Some(options.slots))).or_else(|error| {
-            // The address space may be limited (`ulimit -v`, small containers). Calls are then slower, but as many are
-            // possible.
+            // The address space may be limited (`ulimit -v`, small containers). Calls are then slower, but their
+            // maximum number stays the same.
             tracing::warn!(
                 error = format!("{error:#}"),
                 "no memory pool for policies; every call maps its own"
@@ -140,7 +143,8 @@ impl Engine {
         })
     }
 
-    /// Makes one call on a fresh instance, within `limits`. It goes on in the background once it has computed for long.
+    /// Makes one call on a fresh instance, within `limits`. The call moves to the background once it has computed for
+    /// long.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         component: &InstancePre<CallState>,
@@ -154,7 +158,7 @@ impl Engine {
         in_time(&limits, &call.slice(), self.background.call(call, pace)).await
     }
 
-    /// Makes one call that borrows something, on a fresh instance, within `limits`.
+    /// Makes one call with borrowed data, on a fresh instance, within `limits`.
     pub(crate) async fn call_here<'a, T: Send + 'a>(
         &self,
         component: &InstancePre<CallState>,
@@ -167,7 +171,7 @@ impl Engine {
         in_time(&limits, &call.slice(), call).await
     }
 
-    /// The call, as soon as there is a slot, which is held until the instance is dropped.
+    /// Waits for a slot, and returns the call. The slot is held until the instance is dropped.
     async fn in_a_slot<'a, T: Send + 'a, F>(
         &self,
         component: &InstancePre<CallState>,
@@ -198,8 +202,8 @@ impl Engine {
     }
 }
 
-/// The answer of a call, unless it takes too long, whether it computes or not. If it could compute and has no CPU, the policy is
-/// not blamed for it.
+/// Waits for the answer of a call, and fails if it takes too long, whether it computes or not. If the call could
+/// compute and gets no CPU, the policy is not blamed.
 async fn in_time<T>(
     limits: &Limits,
     slice: &TimeSlice,
@@ -207,7 +211,7 @@ async fn in_time<T>(
 ) -> Result<T, CallErrorKind> {
     let longest = limits.wall_clock();
     tokio::time::timeout(longest, call).await.unwrap_or_else(|_| {
-        // It may have computed all the time in calls of the host, of which little counts.
+        // The call may have computed all the time in host calls, which count only in part.
         Err(if slice.waits() || slice.computed_in_all() > longest / 2 {
             CallErrorKind::Deadline(limits.deadline_ms)
         } else {
@@ -227,15 +231,15 @@ fn store(engine: &wasmtime::Engine, state: CallState, limits: &Limits, slice: Ti
             calls = 0;
             match this_slice.length() {
                 Length::Short => {}
-                // The clock, too, may have waited for a CPU.
+                // The clock itself may have waited for a CPU.
                 Length::Long => clock.increment_epoch(),
                 Length::TooLong => return Err(DeadlineExceeded.into()),
             }
         }
         Ok(())
     });
-    // The clock says when to look, and the slices how long the guest has computed: waiting on a busy machine does not use up the
-    // policy's time, and neither does what the host does for it.
+    // The clock triggers the checks, and the slices measure how long the guest has computed. Neither waiting on a busy
+    // machine nor the host's work for the policy uses up the policy's time.
     let deadline = Duration::from_millis(limits.deadline_ms);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
@@ -249,7 +253,7 @@ fn store(engine: &wasmtime::Engine, state: CallState, limits: &Limits, slice: Ti
     store
 }
 
-/// The clock has a thread of its own, because a busy executor must not stop the clock that ends busy guests.
+/// Starts the clock on a thread of its own, because a busy executor must not stop the clock that ends busy guests.
 fn start_clock(engine: &wasmtime::Engine) -> Result<(), EngineError> {
     let engine = engine.weak();
     let tick = move || {
@@ -276,7 +280,7 @@ fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) 
     if let Some(mismatch) = error.downcast_ref::<WrongType>() {
         return CallErrorKind::Incompatible(mismatch.0.clone());
     }
-    // The last of these: it holds more handles of the host than it may.
+    // `ResourceTableError`: the guest holds more handles of the host than it may.
     let ended =
         error.is::<Trap>() || error.is::<wasmtime_wasi::I32Exit>() || error.is::<ResourceTableError>();
     // Violations of the canonical ABI are reported as plain messages.
@@ -288,7 +292,7 @@ fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) 
     if cause.contains(TOO_LARGE) {
         return CallErrorKind::OutputTooLarge(limits.answer_bytes);
     }
-    // Whatever else it is, the policy is not blamed for it, so that it is never skipped because of it.
+    // The policy is not blamed for any other error, so that it is never skipped because of one.
     CallErrorKind::Engine(cause)
 }
 
@@ -357,7 +361,7 @@ mod tests {
         InSlices::new(run, slice).await.unwrap();
     }
 
-    /// How a call ends that never answers.
+    /// Returns the error of a call that never answers.
     async fn ended(lets_others: bool) -> CallErrorKind {
         let slice = TimeSlice::default();
         let inside = slice.clone();

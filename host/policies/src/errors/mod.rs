@@ -1,4 +1,4 @@
-//! Why a call has no answer, or a policy is not loaded.
+//! Errors of calls, and of loading policies.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use wasmspawner_core::digest::DigestError;
 use wasmspawner_files::confined_file::UnreadableFile;
 use wasmspawner_registry::RegistryError;
 
-/// A call of a policy that gave no answer.
+/// The error of a call of a policy.
 #[derive(Debug, thiserror::Error)]
 #[error("policy `{policy}`, {hook}: {kind}")]
 pub struct CallError {
@@ -22,38 +22,38 @@ pub struct CallError {
     pub policy: PolicyName,
     /// The hook that was called.
     pub hook: Hook,
-    /// Why there is no answer.
+    /// The kind of the error.
     pub kind: CallErrorKind,
 }
 
-/// Why a call gave no answer.
+/// The reason that a call gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallErrorKind {
-    /// The policy denies it. The message is the policy's own and is shown to the user.
+    /// The policy denied the request. The message is the policy's own and is shown to the user.
     #[error("denied: {0}")]
     Denied(Denial),
     /// The request is invalid, field by field.
     #[error("the request is invalid: {}", Listed(.0))]
     Invalid(Vec<FieldError>),
-    /// The policy asks to try again after this many seconds.
+    /// The policy asks the caller to retry after this many seconds.
     #[error("asks to try again in {0} s")]
     RetryLater(u32),
-    /// The policy reports an internal error. The message is for the log and never for the user.
+    /// The policy reported an internal error. The message is for the log and never for the user.
     #[error("reports a failure of its own: {0}")]
     Guest(String),
     /// The policy crashed: a panic, an abort, a stack overflow, or an answer that violates the Component Model. The
-    /// text is what it wrote to its standard error, shortened.
+    /// text is the policy's standard error, shortened.
     #[error("crashed: {0}")]
     Trap(String),
     /// The policy computed for longer than its limit, in milliseconds.
     #[error("took longer than {0} ms")]
     Deadline(u64),
-    /// The policy asked for more memory than its limit.
+    /// The policy requested more memory than its limit.
     #[error("asked for {asked} bytes of memory, more than the {limit} it may have")]
     Memory {
-        /// The sum over all its memories, in bytes.
+        /// The requested memory, summed over all memories of the policy, in bytes.
         asked: usize,
-        /// Its limit, in bytes.
+        /// The limit, in bytes.
         limit: usize,
     },
     /// The policy's answer is larger than this many bytes.
@@ -62,12 +62,12 @@ pub enum CallErrorKind {
     /// Too many calls at once: no slot became free within this many milliseconds.
     #[error("no slot for the call became free in {0} ms; the service is overloaded")]
     Overloaded(u64),
-    /// Too much memory at once: the calls under way have what there is for them.
+    /// Too much memory at once: the calls in progress have taken all memory for calls.
     #[error(
         "no memory is left for the call; the calls of policies under way have too much, or the service's memory limit is too small"
     )]
     NoMemory,
-    /// Too little CPU: the call could compute all the time, and has not ended within this many milliseconds.
+    /// Too little CPU: the call could compute all the time, but has not ended within this many milliseconds.
     #[error("had too little CPU to answer within {0} ms; the machine is overloaded")]
     NoCpu(u64),
     /// The policy's answer needs a grant that the policy does not have.
@@ -87,7 +87,7 @@ pub enum CallErrorKind {
     Engine(String),
 }
 
-/// Who is at fault when a call fails.
+/// The party at fault when a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallBlame {
     /// The user or their request.
@@ -99,7 +99,7 @@ pub enum CallBlame {
 }
 
 impl CallErrorKind {
-    /// Who is at fault.
+    /// Returns the party at fault.
     pub fn blame(&self) -> CallBlame {
         match self {
             Self::Denied(_) | Self::Invalid(_) | Self::RetryLater(_) => CallBlame::Request,
@@ -116,12 +116,12 @@ impl CallErrorKind {
         }
     }
 
-    /// Whether too much was asked at once, so that the same call may be answered in a moment.
+    /// Returns true for an overload, after which the same call may succeed in a moment.
     pub fn is_overload(&self) -> bool {
         matches!(self, Self::Overloaded(_) | Self::NoMemory | Self::NoCpu(_))
     }
 
-    /// A short name for metrics and for machine-readable reasons. It does not change between versions.
+    /// Returns a short name for metrics and for machine-readable reasons. The name does not change between versions.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Denied(_) => "denied",
@@ -143,35 +143,35 @@ impl CallErrorKind {
 }
 
 impl CallErrorKind {
-    /// The errors that a policy found in a request, cut to a readable length.
+    /// Creates the error for problems that a policy found in a request, cut to a readable length.
     pub(crate) fn invalid(fields: Vec<FieldError>) -> Self {
         Self::Invalid(readable_fields(fields))
     }
 
-    /// The errors that the service found in a policy's form, cut to a readable length.
+    /// Creates the error for problems that the service found in a policy's form, cut to a readable length.
     pub(crate) fn unusable_form(fields: Vec<FieldError>) -> Self {
         Self::UnusableForm(readable_fields(fields))
     }
 
-    /// The errors that the service found in a policy's images, cut to a readable length.
+    /// Creates the error for problems that the service found in a policy's images, cut to a readable length.
     pub(crate) fn unusable_menu(fields: Vec<FieldError>) -> Self {
         Self::UnusableMenu(readable_fields(fields))
     }
 }
 
-/// A policy's denial, cut to a readable length.
+/// Cuts a policy's denial to a readable length.
 pub(crate) fn readable(denial: Denial) -> Denial {
     Denial { message: message(denial.message), rule: denial.rule.map(message) }
 }
 
-/// Field errors that quote what a policy has said, cut to a readable length.
+/// Cuts field errors that quote a policy to a readable length.
 fn readable_fields(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields.truncate(MESSAGES);
     let short = |error: FieldError| FieldError::new(message(error.field), message(error.message));
     fields.into_iter().map(short).collect()
 }
 
-/// The longest pause that a policy can ask for, in seconds.
+/// The longest pause that a policy can request, in seconds.
 const LONGEST_PAUSE: u32 = 24 * 60 * 60;
 
 impl From<HookError> for CallErrorKind {
@@ -185,17 +185,17 @@ impl From<HookError> for CallErrorKind {
     }
 }
 
-/// A policy that cannot be loaded.
+/// The error of a policy that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error("policy `{policy}`: {kind}")]
 pub struct LoadError {
     /// The policy that cannot be loaded.
     pub policy: PolicyName,
-    /// Why it cannot be loaded.
+    /// The kind of the error.
     pub kind: LoadErrorKind,
 }
 
-/// Why a policy cannot be loaded.
+/// The reason that a policy cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadErrorKind {
     /// Two policies of the chain have the same name.
@@ -206,17 +206,17 @@ pub enum LoadErrorKind {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason that it cannot be read.
         source: UnreadableFile,
     },
-    /// Data of the site cannot be read, or used.
+    /// Site data cannot be read or used.
     #[error("data.{name}: {place}: {problem}")]
     Data {
         /// The name of the data.
         name: String,
         /// The file, or the URL of the document.
         place: String,
-        /// What is wrong.
+        /// A description of the problem.
         problem: String,
     },
     /// The configuration names no source, or two.
@@ -229,7 +229,7 @@ pub enum LoadErrorKind {
     Reference {
         /// The reference, as the configuration has it.
         text: String,
-        /// What is wrong with it.
+        /// The error of the parser.
         error: ParseError,
     },
     /// The component cannot be read from its registry.
@@ -237,7 +237,7 @@ pub enum LoadErrorKind {
     Registry {
         /// The reference to the artifact.
         reference: String,
-        /// Why it cannot be read.
+        /// The error of the registry.
         error: RegistryError,
     },
     /// The directory does not contain exactly one component.
@@ -265,18 +265,18 @@ pub enum LoadErrorKind {
     /// No key of the configuration has signed the component.
     #[error(transparent)]
     NotSigned(NotSigned),
-    /// A hook of `requires` is not among the component's.
+    /// The component lacks a hook of `requires`.
     #[error(
         "does not export `{missing}`, which `requires` names; it exports {}. Export it in the policy, or change `requires`",
         .has.join(", ")
     )]
     MissingHook {
-        /// The hook.
+        /// The missing hook.
         missing: &'static str,
-        /// The hooks that it has.
+        /// The hooks that the component exports.
         has: Vec<&'static str>,
     },
-    /// The file is something else than WebAssembly.
+    /// The file is not WebAssembly.
     #[error("is not WebAssembly; `wasmspawner policy build` makes a component of a policy's sources")]
     NotWebAssembly,
     /// The file is a core module.
@@ -287,10 +287,10 @@ pub enum LoadErrorKind {
     /// The file is not a component, or cannot be compiled.
     #[error("not a usable WebAssembly component (build for wasm32-wasip2): {0}")]
     Compile(String),
-    /// The compilation takes longer than this many seconds.
+    /// The compilation took longer than this many seconds.
     #[error("compiling it took longer than {0} s; make the component smaller, or give the service more CPU")]
     CompileTimeout(u64),
-    /// The compilation needs more memory than this, in MiB.
+    /// The compilation needs more than this much memory, in MiB.
     #[error(
         "compiling it took more than {0} MiB of memory, or ended the compiler; give the service more memory (it takes five eighths \
          of what its container may have, at most 2 GiB), or make the component smaller"
@@ -304,7 +304,7 @@ pub enum LoadErrorKind {
         "imports `{0}`, which no policy gets; a policy may import wasmspawner:policy/host and, inert, wasi:*@0.2"
     )]
     Import(String),
-    /// The policy cannot be linked: one of its imports has another type than the host offers.
+    /// The policy cannot be linked: the type of one of its imports differs from that of the host.
     #[error("its imports do not fit the WIT package it was built for: {0}")]
     Link(String),
     /// The policy does not export its metadata.
@@ -344,10 +344,10 @@ pub enum LoadErrorKind {
     Engine(String),
 }
 
-/// Why the engine cannot be made.
+/// The reason that the engine cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The settings are not possible on this machine.
+    /// The machine does not support the settings.
     #[error("the WebAssembly engine cannot be set up: {0}")]
     Setup(String),
     /// Other users can access the cache directory.
@@ -364,7 +364,7 @@ pub enum EngineError {
     /// The thread that measures time cannot be started.
     #[error("cannot start the engine's clock thread")]
     Clock(#[source] std::io::Error),
-    /// The threads for what computes for long cannot be started.
+    /// The threads for long computations cannot be started.
     #[error("cannot start the engine's background threads")]
     Threads(#[source] std::io::Error),
 }

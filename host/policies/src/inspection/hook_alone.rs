@@ -1,4 +1,4 @@
-//! Hooks that the service asks together, each alone: authors try and measure one at a time.
+//! Calls hooks one at a time that the service calls together, because authors try and measure them one at a time.
 
 use wasmspawner_core::policy::{Customization, LabRequest, LabServer};
 
@@ -9,7 +9,7 @@ use crate::errors::CallError;
 use crate::policy::Policy;
 
 impl Policies {
-    /// What the first policy that has `build-pod` asks for in the pod; `None` if no policy has it.
+    /// Returns the requests for the pod of the first policy that has `build-pod`, or `None` if no policy has it.
     ///
     /// # Errors
     ///
@@ -19,7 +19,8 @@ impl Policies {
         first_answer(&chain, &self.engine, |policy| policy.customize(&self.engine, request)).await
     }
 
-    /// How the lab's program is reached, according to the first policy that has `lab-server`; `None` if no policy has it.
+    /// Returns how the lab's program is reached, from the first policy that has `lab-server`, or `None` if no policy
+    /// has it.
     ///
     /// # Errors
     ///
@@ -30,7 +31,7 @@ impl Policies {
     }
 }
 
-/// The answer of the first policy that has the hook.
+/// Returns the answer of the first policy that has the hook.
 async fn first_answer<'a, T, F>(
     chain: &'a Chain,
     engine: &Engine,

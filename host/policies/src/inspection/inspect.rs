@@ -1,4 +1,4 @@
-//! What a component is, before it has a configuration.
+//! Inspects a component, before it has a configuration.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use crate::policy::loader;
 use crate::reports::loaded_policy::LoadedPolicy;
 use crate::source::spec::PolicySpec;
 
-/// What a policy is.
+/// The description of an inspected policy.
 #[derive(Clone, Debug)]
 pub struct InspectedPolicy {
-    /// What it says of itself.
+    /// The policy's description of itself.
     pub policy: LoadedPolicy,
-    /// The interfaces that it imports.
+    /// The interfaces that the component imports.
     pub imports: Vec<String>,
-    /// The interfaces that it exports.
+    /// The interfaces that the component exports.
     pub exports: Vec<String>,
     /// The component itself.
     pub component: Bytes,
-    /// JSON Schema of its configuration.
+    /// The JSON Schema of the configuration.
     pub config_schema: String,
 }
 
-/// Checks the component of a policy, and asks what it is. Its configuration is not checked.
+/// Checks the component of a policy, and reads its description. Does not check its configuration.
 ///
 /// # Errors
 ///
-/// If it is no policy.
+/// If the component is not a policy.
 pub async fn inspect(spec: PolicySpec, options: EngineOptions) -> Result<InspectedPolicy, FailedPolicies> {
     let engine = Arc::new(Engine::new(options)?);
     let component = loader::read(&engine.options, &spec).await?;

@@ -1,4 +1,4 @@
-//! Policies that are looked at by the command line, and not used.
+//! Policies that the command line inspects, but does not use.
 
 pub(crate) mod hook_alone;
 pub(crate) mod inspect;

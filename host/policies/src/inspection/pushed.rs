@@ -1,4 +1,4 @@
-//! A policy that is stored in a registry.
+//! Creates the artifact of a policy for a registry.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::inspect::InspectedPolicy;
 use crate::source::artifact::FILE_TYPE;
 use wasmspawner_registry::NewArtifact;
 
-/// The type of what an artifact says about its component.
+/// The media type of an artifact's metadata about its component.
 const CONFIG_TYPE: &str = "application/vnd.wasm.config.v0+json";
 
-/// What an artifact says about its component.
+/// An artifact's metadata about its component.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AboutComponent<'a> {
@@ -30,7 +30,7 @@ struct Interfaces<'a> {
     imports: &'a [String],
 }
 
-/// The artifact with a policy that has been checked.
+/// Creates the artifact of a checked policy.
 pub fn artifact(policy: &InspectedPolicy, created: Timestamp) -> NewArtifact {
     let created = created.to_string();
     let about = AboutComponent {

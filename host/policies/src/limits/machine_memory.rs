@@ -1,12 +1,13 @@
-//! How much memory this process may have.
+//! The memory limit of this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The memory for which no limit is known, in bytes.
+/// The assumed memory if no limit is known, in bytes.
 const UNKNOWN: usize = 1 << 30;
 
-/// The memory that this process may have, in bytes: the limit of its control groups, or what the machine has.
+/// Returns the memory that this process may use, in bytes: the limit of its control groups, or the memory of the
+/// machine.
 pub(crate) fn limit() -> usize {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
@@ -17,8 +18,8 @@ pub(crate) fn limit() -> usize {
         .unwrap_or(UNKNOWN)
 }
 
-/// The files with the limits of a process's control groups and of those around them, for version 2 of the kernel's
-/// interface and for version 1. `groups` is `/proc/self/cgroup`.
+/// Returns the files with the limits of a process's control groups and of their parents, for version 2 of the kernel's
+/// interface and for version 1. `groups` is the content of `/proc/self/cgroup`.
 fn limit_files(groups: &str, root: &Path) -> impl Iterator<Item = PathBuf> {
     groups.lines().flat_map(move |line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -35,7 +36,7 @@ fn limit_files(groups: &str, root: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// `MemTotal` of `/proc/meminfo`, in bytes.
+/// Returns `MemTotal` of `/proc/meminfo`, in bytes.
 fn total(meminfo: &str) -> Option<usize> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: usize = line.trim().strip_suffix(" kB")?.parse().ok()?;

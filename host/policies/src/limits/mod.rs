@@ -1,4 +1,4 @@
-//! Limits of calls and of all policies together: memory, computing time, places.
+//! Limits of single calls and of all policies together: memory, computing time, slots.
 
 pub(crate) mod machine_memory;
 pub(crate) mod patience;
@@ -19,13 +19,13 @@ use crate::names::hook::Hook;
 pub struct Limits {
     /// Computing time in milliseconds, 10 to 10000. Time spent waiting for a CPU does not count.
     pub deadline_ms: u64,
-    /// The sum of all its memories in bytes, at most 128 MiB.
+    /// The sum of all memories of the component in bytes, at most 128 MiB.
     pub memory_bytes: usize,
     /// The size of the answer in bytes.
     pub answer_bytes: usize,
-    /// How many lines it may log.
+    /// The maximum number of log lines.
     pub log_lines: u32,
-    /// How many bytes it may log.
+    /// The maximum number of logged bytes.
     pub log_bytes: usize,
 }
 
@@ -48,7 +48,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits, reduced to what the engine can offer.
+    /// Reduces the limits to those of the engine.
     pub(crate) fn within_the_engine(self) -> Self {
         Self {
             deadline_ms: self.deadline_ms.clamp(10, 10_000),
@@ -57,53 +57,53 @@ impl Limits {
         }
     }
 
-    /// The limits for a call of this hook: a menu of ten thousand images is larger than other answers.
+    /// Returns the limits for a call of this hook: a menu of ten thousand images is larger than other answers.
     pub(crate) fn of(self, hook: Hook) -> Self {
         match hook {
             Hook::ImageMenu => Self { answer_bytes: self.answer_bytes.max(MENU_BYTES), ..self },
-            // The service reads all of its memory.
+            // The service reads the whole memory of the instance.
             Hook::Prepare => Self { answer_bytes: self.memory_bytes, ..self },
             _ => self,
         }
     }
 
-    /// The longest time that a call may take, whether it computes or not. It is long, because a busy machine is not the
-    /// policy's fault. It ends calls that neither compute nor return.
+    /// Returns the longest time that a call may take, whether it computes or not. It is long, because a busy machine is
+    /// not the policy's fault. It ends calls that neither compute nor return.
     pub(crate) fn wall_clock(&self) -> Duration {
         Duration::from_millis((self.deadline_ms * 10).max(1000))
     }
 }
 
-/// A duration in whole milliseconds.
+/// Returns a duration in whole milliseconds.
 pub(crate) fn as_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The size of a menu of images in bytes.
+/// The maximum size of a menu of images, in bytes.
 const MENU_BYTES: usize = 8 << 20;
 
-/// The bytes that are reserved for each memory of the pool.
+/// The number of bytes that are reserved for each memory of the pool.
 pub(crate) const MEMORY_SLOT: usize = 128 << 20;
 
-/// A call has computed for longer than its limit.
+/// The error of a call that computed for longer than its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("deadline exceeded")]
 pub(crate) struct DeadlineExceeded;
 
-/// A call has asked for more memory than its limit.
+/// The error of a call that requested more memory than its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("memory budget exceeded")]
 pub(crate) struct MemoryExceeded {
     pub(crate) asked: usize,
 }
 
-/// The calls of policies have too much memory together.
+/// The error of a call for which no memory is left: the calls of policies have taken all that they share.
 #[derive(Debug, thiserror::Error)]
 #[error("no memory is left for calls of policies")]
 pub(crate) struct NoSharedMemory;
 
-/// The memory of one call, summed over all its memories and tables: a component may have dozens, so a limit for each of them
-/// would be useless.
+/// The memory of one call, summed over all its memories and tables. A component may have dozens of them, so a limit for
+/// each one would be useless.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     used: usize,
@@ -111,19 +111,19 @@ pub(crate) struct MemoryBudget {
     shared: Option<SharedMemory>,
 }
 
-/// The most elements of a table; a Rust guest has a few hundred.
+/// The maximum number of elements of a table; a Rust guest has a few hundred.
 const TABLE_ELEMENTS: usize = 100_000;
 
-/// The size of an element of a table in bytes: it is a pointer.
+/// The size of an element of a table, in bytes: that of a pointer.
 const TABLE_ELEMENT: usize = size_of::<usize>();
 
 impl MemoryBudget {
-    /// At most `limit` bytes.
+    /// Creates a budget of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { used: 0, limit, shared: None }
     }
 
-    /// The memory is also counted in `shared`.
+    /// Counts the memory in `shared` as well.
     pub(crate) fn share(&mut self, shared: SharedMemory) {
         self.shared = Some(shared);
     }

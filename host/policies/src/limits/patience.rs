@@ -5,30 +5,30 @@ use tokio::time::{Instant, sleep};
 
 use crate::errors::CallError;
 
-/// The longest time for which policies are asked again. A policy that computes for ever on a busy machine looks like one that
-/// gets no CPU.
+/// The maximum time for retries. Without it, a policy that computes for ever on a busy machine would be retried for
+/// ever: it looks like one that gets no CPU.
 const MOST: Duration = Duration::from_mins(1);
-/// The pause before a policy is asked again.
+/// The pause before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// For how long policies are asked again that cannot answer because too much is asked at once. All calls for one purpose
-/// share it, so that their number does not matter.
+/// The time left for retries of calls that fail because of an overload. All calls for one purpose share it, so that
+/// their number does not matter.
 #[derive(Debug)]
 pub struct Patience(Mutex<Duration>);
 
 impl Patience {
-    /// A minute, or less if this is less.
+    /// Allows retries for `time`, at most a minute.
     pub fn of(time: Duration) -> Self {
         Self(Mutex::new(time.min(MOST)))
     }
 
-    /// Each call is made once.
+    /// Allows no retries: each call is made once.
     pub fn none() -> Self {
         Self::of(Duration::ZERO)
     }
 
-    /// Asks until there is another answer than an overload, or no time is left. The time of calls that are answered does not
-    /// count.
+    /// Repeats a call until the answer is not an overload, or no time is left. Only the time of overloaded calls, and
+    /// of the pauses after them, counts.
     pub async fn ask<T, F>(&self, mut question: impl FnMut() -> F) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, CallError>>,
@@ -66,8 +66,8 @@ mod tests {
 
     type Answer = fn() -> Result<(), CallErrorKind>;
 
-    /// How often it is asked, and whether it is answered, if these are the answers, of which the last one is repeated. Each takes
-    /// two seconds.
+    /// Returns the number of calls, and whether the last one was answered, for this sequence of answers. The last
+    /// answer is repeated. Each call takes two seconds.
     async fn asked(patience: &Patience, answers: &[Answer]) -> (usize, bool) {
         let mut times = 0;
         let answered = patience

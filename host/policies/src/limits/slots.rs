@@ -1,5 +1,4 @@
-//! How many calls may be under way at the same time, and how much memory they may have: of all policies together, and of
-//! each.
+//! Limits the number of concurrent calls and their memory, of all policies together and of each policy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use super::shared_memory::{PAGE, SharedMemory};
 use crate::errors::CallErrorKind;
 use crate::limits::{MEMORY_SLOT, as_millis};
 
-/// The slots and the memory for calls. A policy whose calls are slow or large takes at most half of either, so that others
+/// The slots and the memory for calls. A policy with slow or large calls takes at most half of either, so that others
 /// need not wait for it.
 pub(crate) struct Slots {
     all: Arc<Semaphore>,
@@ -26,15 +25,15 @@ pub(crate) struct PolicySlots {
     memory: Arc<Semaphore>,
 }
 
-/// A place among the calls that are under way. It is held until the call's instance is gone.
+/// A slot of a call in progress. It is held until the call's instance is dropped.
 pub(crate) struct Slot {
     _of_policy: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
 
 impl Slots {
-    /// So many slots, for which a call waits this long, and so many bytes of memory for all calls together. One call may
-    /// always have as much as the engine allows.
+    /// Creates `number` slots, for which a call waits up to `wait`, and `memory` bytes for all calls together. One call
+    /// may always have as much memory as the engine allows.
     pub(crate) fn new(number: u32, wait: Duration, memory: usize) -> Self {
         let (number, pages) = (number as usize, memory.max(MEMORY_SLOT) / PAGE);
         let (all, memory) = (Arc::new(Semaphore::new(number)), Arc::new(Semaphore::new(pages)));
@@ -49,7 +48,7 @@ impl Slots {
         }
     }
 
-    /// The next slot that is free for the policy.
+    /// Waits for a free slot for the policy.
     pub(crate) async fn take(&self, policy: &PolicySlots) -> Result<Slot, CallErrorKind> {
         let both = async {
             let of_policy = Arc::clone(&policy.calls).acquire_owned().await.ok()?;
@@ -60,7 +59,7 @@ impl Slots {
         taken.ok_or_else(|| CallErrorKind::Overloaded(as_millis(self.wait)))
     }
 
-    /// The memory for a call of the policy.
+    /// Returns the memory for a call of the policy.
     pub(crate) fn memory(&self, policy: &PolicySlots) -> SharedMemory {
         let (of_policy, of_all) = (Arc::clone(&policy.memory), Arc::clone(&self.memory));
         SharedMemory::new(of_policy, of_all)

@@ -1,4 +1,4 @@
-//! For how long calls compute. What other threads and programs do meanwhile does not count.
+//! Measures the computing time of calls. The time of other threads and programs does not count.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,45 +8,45 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How often the engine's clock ticks, and so the precision of deadlines.
+/// The interval of the engine's clock, which is the precision of deadlines.
 pub(crate) const TICK: Duration = Duration::from_millis(5);
 
-/// After how much computing a slice is long. Guests are looked at whenever the clock ticks, at every loop and at every function; only one
-/// that does nothing but call the host is not, and would never end its slice.
+/// The computing time after which a slice is long. Guests are checked at each tick of the clock, in every loop and
+/// function. Only a guest that does nothing but call the host is not checked, and would never end its slice.
 const LONG: Duration = Duration::from_millis(20);
 
 /// The length of a time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     Short,
-    /// The clock must tick, so that the guest is looked at.
+    /// The clock must tick, so that the guest is checked.
     Long,
-    /// The clock has ticked, and the guest has not been looked at for as long again.
+    /// The clock has ticked, and the guest has not been checked for the same time again.
     TooLong,
 }
 
-/// A time slice of a call: the time since it has had a thread. Clones share it.
+/// A time slice of a call: the time since the call got a thread. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct TimeSlice(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// What the thread had computed when the slice began, in nanoseconds.
+    /// The computing time of the thread when the slice began, in nanoseconds.
     begun: AtomicU64,
-    /// How much may be computed in this slice, in nanoseconds, since it has become long. 0: it is not.
+    /// The limit of computing time in this slice, in nanoseconds, set once the slice is long. 0: the slice is not long.
     longest: AtomicU64,
-    /// What counts of the slices before, in nanoseconds.
+    /// The counted time of the earlier slices, in nanoseconds.
     counted_before: AtomicU64,
-    /// What was computed in the slices before, whatever counts of it, in nanoseconds.
+    /// The whole computing time of the earlier slices, in nanoseconds.
     computed_before: AtomicU64,
-    /// Whether the call lets others have the thread, and has not waited for anything but a thread since.
+    /// True if the call has yielded its thread to others, and has waited only for a thread since.
     lets_others: AtomicBool,
-    /// Whether the call waits for something else than a thread.
+    /// True if the call waits for something other than a thread.
     waits: AtomicBool,
 }
 
 impl TimeSlice {
-    /// Begins on this thread.
+    /// Begins a slice on this thread.
     pub(crate) fn begin(&self) {
         self.0.begun.store(thread_time(), Ordering::Relaxed);
         self.0.longest.store(0, Ordering::Relaxed);
@@ -54,12 +54,12 @@ impl TimeSlice {
         self.0.waits.store(false, Ordering::Relaxed);
     }
 
-    /// For how long the call has computed in this slice. For the thread that makes it.
+    /// Returns the computing time of the call in this slice. Must run on the thread that makes the call.
     pub(crate) fn computed(&self) -> Duration {
         Duration::from_nanos(thread_time().saturating_sub(self.0.begun.load(Ordering::Relaxed)))
     }
 
-    /// How long the slice is, for the thread that makes the call.
+    /// Returns the length of the slice. Must run on the thread that makes the call.
     pub(crate) fn length(&self) -> Length {
         let computed = self.computed();
         let longest = Duration::from_nanos(self.0.longest.load(Ordering::Relaxed));
@@ -75,8 +75,8 @@ impl TimeSlice {
         }
     }
 
-    /// For how long the call has computed, as far as it counts: a slice counts for a tick at most, because the guest is looked at
-    /// whenever the clock ticks, so that what goes beyond is the work of the host.
+    /// Returns the computing time of the call that counts against its limit. A slice counts for a tick at most: the
+    /// guest is checked at each tick of the clock, so any time beyond a tick is the work of the host.
     pub(crate) fn counted(&self) -> Duration {
         self.counted_with(self.computed())
     }
@@ -86,22 +86,23 @@ impl TimeSlice {
         before + this_slice.min(TICK)
     }
 
-    /// For how long the call has computed in the slices that have ended, whatever counts of it.
+    /// Returns the whole computing time of the call in the slices that have ended.
     pub(crate) fn computed_in_all(&self) -> Duration {
         Duration::from_nanos(self.0.computed_before.load(Ordering::Relaxed))
     }
 
-    /// The slice is about to end because others are to have the thread.
+    /// Notes that the slice is about to end because the call yields its thread.
     pub(crate) fn let_others(&self) {
         self.0.lets_others.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the call waits for something else than a thread.
+    /// Returns true if the call waits for something other than a thread.
     pub(crate) fn waits(&self) -> bool {
         self.0.waits.load(Ordering::Relaxed)
     }
 
-    /// Ends a slice of this length. To look at the time once more would take as long as all of this.
+    /// Ends a slice of this length. Takes the length as an argument, because reading the clock once more would take as
+    /// long as the rest.
     fn end(&self, computed: Duration, call_has_ended: bool) {
         self.0.computed_before.fetch_add(nanos(computed), Ordering::Relaxed);
         self.0.counted_before.store(nanos(self.counted_with(computed)), Ordering::Relaxed);
@@ -110,7 +111,7 @@ impl TimeSlice {
     }
 }
 
-/// A call that is made in time slices. A slice ends when the call waits for something, or lets others have the thread.
+/// A call that runs in time slices. A slice ends when the call waits for something, or yields its thread.
 pub(crate) struct InSlices<F> {
     call: Pin<Box<F>>,
     slice: TimeSlice,
@@ -121,12 +122,12 @@ impl<F: Future> InSlices<F> {
         Self { call: Box::pin(call), slice }
     }
 
-    /// For how long it has computed in all slices that have ended, whatever counts of it.
+    /// Returns the whole computing time in all slices that have ended.
     pub(crate) fn computed(&self) -> Duration {
         self.slice.computed_in_all()
     }
 
-    /// Its slices, for those who do not have the call.
+    /// Returns the slice of the call, for callers that do not hold the call.
     pub(crate) fn slice(&self) -> TimeSlice {
         self.slice.clone()
     }
@@ -148,7 +149,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How long this thread has had a CPU, in nanoseconds.
+/// Returns the CPU time of this thread, in nanoseconds.
 fn thread_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let (seconds, nanos) = (time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs());
@@ -166,7 +167,7 @@ mod tests {
 
     const A_WHILE: Duration = Duration::from_millis(20);
 
-    /// A slice that has just begun on this thread.
+    /// Returns a slice that has just begun on this thread.
     fn begun() -> TimeSlice {
         let slice = TimeSlice::default();
         slice.begin();
@@ -234,7 +235,7 @@ mod tests {
         let slice = TimeSlice::default();
         let seen = slice.clone();
         InSlices::new(async { compute() }, slice).await;
-        // What is computed since it has ended is another one.
+        // The time since its end counts as another slice.
         let counted = seen.counted();
         assert!((TICK..=2 * TICK).contains(&counted), "{counted:?}");
     }

@@ -12,30 +12,30 @@ pub enum Hook {
     Validate,
     /// Prepares the policy for its calls.
     Prepare,
-    /// Makes the spawn form.
+    /// Creates the spawn form.
     RenderForm,
     /// Turns a submission of the form into options.
     ParseForm,
-    /// Limits what a user may have.
+    /// Sets the limits of a user.
     Quota,
     /// Decides whether an action is allowed.
     Authorize,
     /// Decides whether a lab may be put into a workload.
     Inject,
-    /// Hears what happens.
+    /// Receives events.
     Events,
-    /// Decides what the lab's pod looks like.
+    /// Customizes the lab's pod.
     BuildPod,
     /// Decides how the program in the lab's container is reached.
     LabServer,
     /// Offers images.
     ImageMenu,
-    /// Names the images that nodes are to have.
+    /// Names the images that nodes should have.
     Prepull,
 }
 
 impl Hook {
-    /// The interface and function in `wit/`, such as `form.render`.
+    /// Returns the interface and function in `wit/`, such as `form.render`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Describe => "metadata.describe",

@@ -1,12 +1,12 @@
 use std::borrow::Cow;
 
-/// Largest size of a message of a policy, in bytes.
+/// The maximum length of a message of a policy, in bytes.
 pub(crate) const LONGEST: usize = 2000;
-/// The most messages that are passed on from one answer.
+/// The maximum number of messages that are passed on from one answer.
 pub(crate) const MESSAGES: usize = 100;
 
-/// A message of a policy as people may see it: of bounded length, on one line, and without characters that make other text look
-/// different from what it is.
+/// Converts a message of a policy to a form that is safe to show: of bounded length, on one line, and without
+/// characters that disguise other text.
 pub(crate) fn message(mut text: String) -> String {
     let too_long = text.len() > LONGEST;
     text.truncate(text.floor_char_boundary(LONGEST));
@@ -17,7 +17,7 @@ pub(crate) fn message(mut text: String) -> String {
     text
 }
 
-/// The text on one line, and without characters that make other text look different from what it is.
+/// Puts the text on one line, and removes characters that disguise other text.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if text.chars().any(|c| c.is_control() || reorders(c)) {
         let shown = text.chars().filter(|c| !reorders(*c)).map(|c| if c.is_control() { ' ' } else { c });
@@ -26,7 +26,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// True for the marks with which Unicode changes the direction of text (UAX #9, `Bidi_Control`).
+/// Returns true for the marks with which Unicode changes the direction of text (UAX #9, `Bidi_Control`).
 fn reorders(c: char) -> bool {
     matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,4 +1,4 @@
-//! Names of policies and hooks, and texts of policies that are fit for a message.
+//! Names of policies and hooks, and messages of policies.
 
 pub(crate) mod hook;
 pub(crate) mod message;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct PolicyName(Arc<str>);
 
 impl PolicyName {
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

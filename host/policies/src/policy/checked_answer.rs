@@ -1,4 +1,4 @@
-//! Checks of what a policy answers, beyond its type.
+//! Checks the answers of policies, beyond their types.
 
 use wasmspawner_core::form::{self, Form};
 use wasmspawner_core::images::{self, ImageMenu, WantedImage};

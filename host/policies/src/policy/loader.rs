@@ -62,7 +62,7 @@ fn check_required_hooks(policy: &Policy) -> Result<(), LoadErrorKind> {
     missing.map_or(Ok(()), |missing| Err(LoadErrorKind::MissingHook { missing, has }))
 }
 
-/// The policy, whose types are checked, with what it says of itself.
+/// Loads a policy, checks its types, and reads its description of itself.
 pub(crate) async fn described(
     engine: &Arc<Engine>,
     spec: PolicySpec,
@@ -82,7 +82,8 @@ pub(crate) async fn described(
     Ok(policy)
 }
 
-/// The policy whose calls begin with the memory that it has after `prepare`; the same policy if that is not possible.
+/// Returns the policy with prepared memory: its calls begin with the memory that the component has after `prepare`.
+/// Returns the same policy if that is not possible.
 async fn prepared_if_possible(
     engine: &Arc<Engine>,
     mut policy: Policy,
@@ -105,7 +106,7 @@ async fn prepared_if_possible(
     }
 }
 
-/// The prepared policy. It passes the same checks.
+/// Creates the prepared policy, and makes the same checks of it.
 async fn prepared_copy(
     engine: &Arc<Engine>,
     policy: &Policy,
@@ -119,7 +120,8 @@ async fn prepared_copy(
     Ok(copy)
 }
 
-/// Refuses what is no component by its first bytes, because the compiler's messages about it help nobody.
+/// Rejects files that are not components by their first bytes, because the compiler's messages about them are of no
+/// help.
 fn check_header(bytes: &[u8]) -> Result<(), LoadErrorKind> {
     match bytes.strip_prefix(b"\0asm") {
         None => Err(LoadErrorKind::NotWebAssembly),
@@ -153,7 +155,7 @@ async fn check_config(engine: &Engine, policy: &Policy, patience: &Patience) -> 
     Ok(())
 }
 
-/// Calls the hooks with a user who does not exist. The policy may refuse that user, but must not fail.
+/// Calls the hooks with a user who does not exist. The policy may deny the request of that user, but must not fail.
 async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     let nobody = User { name: "policy-trial".into(), ..User::default() };
     let context = FormContext { user: nobody.clone(), ..FormContext::default() };
@@ -165,7 +167,7 @@ async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     let menu = policy.image_menu(engine, &context).await.map(|answer| answer.map(drop));
     let errors = form.into_iter().chain(quota).chain(menu).filter_map(Result::err);
     let failures = errors.filter(|error| error.kind.blame() != CallBlame::Request);
-    // What will fail again comes before what may not.
+    // Errors that will occur again come before overloads, which may not.
     failures.min_by_key(|error| error.kind.is_overload()).map_or(Ok(()), Err)
 }
 

@@ -96,7 +96,7 @@ impl Policy {
         self.trust = trust;
     }
 
-    /// What is recorded of this version.
+    /// Returns this version in the form for the record.
     pub(crate) fn recorded(&self) -> Version {
         Version {
             component: self.digest,
@@ -106,12 +106,12 @@ impl Policy {
         }
     }
 
-    /// Remembers that this version has failed before it was loaded this time.
+    /// Marks this version as one that failed before it was loaded this time.
     pub(crate) fn set_failed(&self) {
         self.has_failed.store(true, Ordering::Relaxed);
     }
 
-    /// The same policy with the grants and limits of `now`, to answer where that fails.
+    /// Returns the same policy with the grants and limits of `now`, to answer if that policy fails.
     pub(crate) fn under(&self, now: &PolicySpec, engine: &Engine) -> Result<Self, LoadErrorKind> {
         let spec = PolicySpec { grants: now.grants.clone(), limits: now.limits, ..self.spec.clone() };
         let policy = Self::new(spec, self.digest, engine, self.component.component())?;
@@ -119,17 +119,17 @@ impl Policy {
         Ok(Self { info: self.info.clone(), data: Arc::clone(&self.data), preparation, trust, ..policy })
     }
 
-    /// True for the same component with the same configuration.
+    /// Returns true for the same component with the same configuration.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.recorded().is_like(&other.recorded())
     }
 
-    /// True once a call has failed by the policy's own fault.
+    /// Returns true once a call has failed through the policy's own fault.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }
 
-    /// The same policy, whose component is now this one.
+    /// Returns the same policy with another component.
     pub(crate) fn with(&self, engine: &Engine, component: &Component) -> Result<Self, LoadErrorKind> {
         let policy = Self::new(self.spec.clone(), self.digest, engine, component)?;
         Ok(Self { info: self.info.clone(), data: self.data.clone(), ..policy })
@@ -139,7 +139,7 @@ impl Policy {
         self.data = Arc::new(data);
     }
 
-    /// Reads those documents with its data whose turn it is.
+    /// Reads the documents with the policy's data that are due.
     pub(crate) async fn refresh_data(&self, engine: &Engine) {
         self.data.refresh(self.name().as_str(), &engine.documents).await;
     }
@@ -185,7 +185,7 @@ impl Policy {
         }
     }
 
-    /// Loads every exported hook into one instance, which checks their types.
+    /// Loads every exported hook into one instance, which checks the types of the hooks.
     pub(crate) async fn check_types(&self, engine: &Engine) -> Result<(), CallError> {
         self.on_fresh_instance(engine, Hook::Describe, self.hooks.check_types()).await
     }
@@ -198,19 +198,19 @@ impl Policy {
         self.on_fresh_instance(engine, Hook::Describe, self.hooks.metadata.config_schema()).await
     }
 
-    /// Its type, which has the interfaces that it imports and exports.
+    /// Returns the type of the component, with its imported and exported interfaces.
     pub(crate) fn component_type(&self) -> types::Component {
         self.component.component().component_type()
     }
 
-    /// The policy's warnings about its configuration. If it finds errors, all of them are in
-    /// [`CallErrorKind::Invalid`]. A policy that takes no configuration has no warnings.
+    /// Returns the policy's warnings about its configuration. If the policy finds errors, all of them are in
+    /// [`CallErrorKind::Invalid`]. A policy that accepts no configuration has no warnings.
     pub(crate) async fn validate(&self, engine: &Engine) -> Result<Vec<String>, CallError> {
         let Some(hook) = &self.hooks.config else { return Ok(Vec::new()) };
         self.on_fresh_instance(engine, Hook::Validate, hook.validate(&self.config)).await
     }
 
-    /// Runs `prepare`, and lets `read` read what the instance has then; `None` if the policy does not have the hook.
+    /// Runs `prepare`, and then calls `read` with the instance. Returns `None` if the policy does not have the hook.
     pub(crate) async fn prepare<'a, T: Send + 'a>(
         &self,
         engine: &Engine,
@@ -235,7 +235,7 @@ impl Policy {
         self.hooks.form.is_some()
     }
 
-    /// `None` if the policy does not have the hook; the same holds for the methods below.
+    /// Returns `None` if the policy does not have the hook, as the methods below do.
     pub(crate) async fn render_form(
         &self,
         engine: &Engine,
@@ -315,7 +315,7 @@ impl Policy {
         Some(self.on_fresh_instance(engine, call, hook.decide(request)).await)
     }
 
-    /// `Some(Ok(None))` if the policy has the hook, and no menu.
+    /// Returns `Some(Ok(None))` if the policy has the hook, but no menu.
     pub(crate) async fn image_menu(
         &self,
         engine: &Engine,
@@ -339,7 +339,7 @@ impl Policy {
         self.checked_call(engine, call, run, Ok).await
     }
 
-    /// Makes a call. The check of its answer counts as a part of it.
+    /// Makes a call. The check of the answer is a part of the call.
     async fn checked_call<T: Send + 'static>(
         &self,
         engine: &Engine,
@@ -353,7 +353,7 @@ impl Policy {
         self.watched(engine, call.into(), make).await
     }
 
-    /// Lets `make` make a call, which is measured, traced, and remembered if it fails.
+    /// Makes a call with `make`. Measures and traces it, and keeps its error if it fails.
     async fn watched<T>(
         &self,
         engine: &Engine,
@@ -381,7 +381,7 @@ impl Policy {
         error
     }
 
-    /// Remembers that a call has failed by the policy's own fault: one for a user, and not one when it is tried.
+    /// Marks this version as failed through its own fault. Only calls for users count, not test calls.
     pub(crate) fn note_failure(&self, engine: &Engine) {
         if !self.has_failed.swap(true, Ordering::Relaxed)
             && self.spec.on_failure == OnFailure::LastGood

@@ -1,7 +1,7 @@
-//! Components that begin with the memory which they have after `prepare`.
+//! Components that begin with the memory that they have after `prepare`.
 //!
-//! The component is compiled with accessors of its memories and globals, runs `prepare` as any other call, and is then
-//! written anew with what they contain (`wasmtime-wizer`).
+//! The component is compiled with accessors for its memories and globals, and runs `prepare` like any other call. It is
+//! then rewritten with the contents of the memories and globals (`wasmtime-wizer`).
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::errors::{CallError, LoadErrorKind};
 use crate::limits::patience::Patience;
 use crate::source::cache;
 
-/// Why calls of a policy do not begin with a prepared copy of it. They work without.
+/// The reason that calls of a policy do not begin with a prepared copy of it. They work without one.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotPrepared {
-    /// The component has something that cannot be copied.
+    /// The component has a part that cannot be copied.
     #[error("the component cannot be copied: {0}")]
     NotCopied(String),
-    /// It has learnt in `prepare` what may be otherwise in its calls.
+    /// The policy called, in `prepare`, a function whose result may differ in its later calls.
     #[error("`prepare` calls `{0}`, whose answer is not the same in all calls: call it in the hooks")]
     Learnt(&'static str),
-    /// The call of `prepare` has failed.
+    /// The call of `prepare` failed.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The component with accessors, or the copy, is not accepted.
+    /// The component with accessors, or the copy, cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadErrorKind),
 }
@@ -39,7 +39,8 @@ pub(crate) enum NotPrepared {
 /// The bytes of the copy.
 type Copied = Result<Vec<u8>, NotPrepared>;
 
-/// The component with the memory that it has after `prepare`, from the cache if there is one for this configuration.
+/// Returns the component with the memory that it has after `prepare`, from the cache if there is one for this
+/// configuration.
 pub(crate) async fn prepared(
     engine: &Arc<Engine>,
     policy: &Policy,
@@ -52,7 +53,7 @@ pub(crate) async fn prepared(
         return Ok(copy);
     }
     let copying = AssertUnwindSafe(copied(engine, policy, component, patience)).catch_unwind();
-    // A component that nobody has thought of is no reason for the service to end.
+    // An unforeseen component must not end the service.
     let copy = copying.await.map_err(|_| NotPrepared::NotCopied("it surprises the service".to_owned()))??;
     Ok(cache::compile(engine, &name, &copy).await?)
 }
@@ -90,7 +91,7 @@ fn not_copied(error: &wasmtime::Error) -> NotPrepared {
 /// Reads the state of an instance through its accessors.
 struct Accessors {
     guest: Guest,
-    /// The first problem. The copy is worth nothing then, because reading cannot return an error.
+    /// The first problem. Reading cannot return an error, so a copy with a problem is unusable.
     problem: Option<wasmtime::Error>,
 }
 

@@ -1,4 +1,4 @@
-//! What a hook is asked, kept to ask another policy the same.
+//! A call of a hook with its arguments, kept to make the same call to another policy.
 
 use serde_json::{Value, json};
 use wasmspawner_core::form::FormContext;
@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::errors::CallError;
 use crate::names::hook::Hook;
 
-/// A hook with all that it is asked.
+/// A hook with the arguments of a call.
 pub(crate) enum Question {
     RenderForm(FormContext),
     ParseForm(Options, FormContext),
@@ -37,7 +37,7 @@ impl Question {
         }
     }
 
-    /// The answer of a policy; `None` if it does not have the hook.
+    /// Makes the call to a policy. Returns `None` if the policy does not have the hook.
     pub(crate) async fn ask(&self, policy: &Policy, engine: &Engine) -> Option<Result<Value, CallError>> {
         Some(match self {
             Self::RenderForm(context) => policy.render_form(engine, context).await?.map(|form| json!(form)),
@@ -59,7 +59,8 @@ impl Question {
         })
     }
 
-    /// The same as input of `wasmspawner policy run`, without what identifies a person beside the username.
+    /// Returns the call as input of `wasmspawner policy run`. Leaves out data that identify a person, except the
+    /// username.
     pub(crate) fn input(&self) -> Value {
         match self {
             Self::RenderForm(context) | Self::ImageMenu(context) => of_user(&context.user, &context.server),

@@ -5,21 +5,21 @@ use serde_json::Value;
 
 use crate::names::hook::Hook;
 
-/// How many differences are kept.
+/// The maximum number of differences that are kept.
 const KEPT: usize = 50;
 
-/// How the answers of a candidate compare with those of the policy, since both were loaded.
+/// A comparison of a candidate's answers with those of the policy, since both were loaded.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CandidateReport {
     /// The digest of the candidate's component; absent if it could not be loaded.
     pub digest: Option<String>,
-    /// Why it could not be loaded.
+    /// The reason that the candidate could not be loaded.
     pub error: Option<String>,
-    /// How many answers were the same.
+    /// The number of answers that were the same.
     pub same: u64,
-    /// How many answers were different; an error is an answer, too.
+    /// The number of answers that were different; an error is an answer, too.
     pub different: u64,
-    /// How many calls were not compared, because too much was asked at that moment.
+    /// The number of calls that were not compared, because of an overload at that moment.
     pub skipped: u64,
     /// The last differences, newest first.
     pub last: VecDeque<DifferentAnswer>,
@@ -28,13 +28,13 @@ pub struct CandidateReport {
 /// A call to which the candidate gave another answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct DifferentAnswer {
-    /// When it was asked.
+    /// The time of the call.
     pub at: jiff::Timestamp,
-    /// The hook.
+    /// The hook that was called.
     pub hook: Hook,
-    /// The places in the answer that differ, as JSON pointers. The values may be secret, and are not told.
+    /// The places in the answer that differ, as JSON pointers. The values may be secret, and are not included.
     pub places: Vec<String>,
-    /// What was asked, as input of `wasmspawner policy run`.
+    /// The call, as input of `wasmspawner policy run`.
     pub input: Value,
 }
 

@@ -1,4 +1,4 @@
-//! What is told of a loaded policy.
+//! Descriptions of loaded policies.
 
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::policy::Grant;
@@ -18,38 +18,38 @@ pub struct LoadedPolicy {
     pub version: String,
     /// The policy's own description.
     pub description: String,
-    /// Where the component comes from: a file, or the reference to an artifact in a registry.
+    /// The source of the component: a file, or the reference to an artifact in a registry.
     pub source: String,
     /// The digest of the component.
     pub digest: Digest,
-    /// The public key of whoever has signed the component, as the configuration names it, if a signature is asked for.
+    /// The public key that signed the component, as the configuration names it, if a signature is required.
     pub signed_by: Option<String>,
     /// The version of the WIT package that the policy was built for.
     pub wit_version: String,
-    /// The hooks that the policy implements: the interfaces it exports.
+    /// The hooks that the policy implements, as the interfaces that it exports.
     pub hooks: Vec<&'static str>,
-    /// The kinds of permissions that its operator has granted to it.
+    /// The kinds of permissions that the operator has granted to the policy.
     pub grants: Vec<Grant>,
-    /// Whether calls begin with a prepared copy of the policy.
+    /// The preparation of the policy for its calls.
     pub preparation: Preparation,
-    /// When the policy was loaded.
+    /// The time at which the policy was loaded.
     pub loaded_at: jiff::Timestamp,
     /// The last error for which the policy was at fault: of a call, or of a reload after which this version was kept.
     pub last_error: Option<String>,
-    /// What it has of its data.
+    /// The state of the policy's data.
     pub data: Vec<DataReport>,
-    /// The version that answers where it fails, if there is one.
+    /// The version that answers if the policy fails, if there is one.
     pub last_good: Option<LastGoodReport>,
-    /// How the answers of its candidate compare with its own, if it has one.
+    /// The comparison with the policy's candidate, if it has one.
     pub candidate: Option<CandidateReport>,
 }
 
-/// Whether calls begin with the memory that the policy has after `prepare`.
+/// The preparation of a policy. Calls of a prepared policy begin with the memory that the policy has after `prepare`.
 #[derive(Clone, Debug, Default)]
 pub struct Preparation {
-    /// True if they do.
+    /// True if calls begin with the prepared memory.
     pub prepared: bool,
-    /// Why not, if the policy exports `prepare`.
+    /// The reason that they do not, if the policy exports `prepare`.
     pub not_prepared: Option<String>,
 }
 
@@ -60,8 +60,8 @@ pub struct LastGoodReport {
     pub version: String,
     /// The digest of its component.
     pub digest: String,
-    /// The public key of whoever has signed it, if a signature is asked for.
+    /// The public key that signed the component, if a signature is required.
     pub signed_by: Option<String>,
-    /// How often it has answered because the policy had failed.
+    /// The number of answers that this version gave because the policy failed.
     pub answers: u64,
 }

@@ -1,4 +1,4 @@
-//! What administrators are told of policies.
+//! Reports about policies, for administrators.
 
 pub(crate) mod candidate_report;
 pub(crate) mod loaded_policy;

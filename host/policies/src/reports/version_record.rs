@@ -1,5 +1,5 @@
-//! Which version of each policy is in use, and which was before: what `on_failure: last-good` needs after a restart, because a
-//! changed configuration often restarts the service.
+//! Records of the current and the last good version of each policy. `on_failure: last-good` needs them after a restart,
+//! because a changed configuration often restarts the service.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,45 +15,45 @@ use crate::names::policy_name::PolicyName;
 use wasmspawner_core::digest::Digest;
 use wasmspawner_files::whole_file;
 
-/// What is recorded of one policy.
+/// The record of one policy.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct VersionRecord {
     pub(crate) policy: String,
     pub(crate) in_use: Version,
-    /// Whether the version in use has failed, so that it is no good one.
+    /// True if the version in use has failed, and so is not a good one.
     pub(crate) failed: bool,
-    /// The version that answers where the one in use fails.
+    /// The version that answers if the one in use fails.
     pub(crate) last_good: Option<Version>,
 }
 
-/// What makes a version. Grants and limits are always those of the present, so they are no part of it.
+/// A version of a policy. Grants and limits are not a part of it, because the current ones always apply.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Version {
     pub(crate) component: Digest,
     pub(crate) config: Value,
     pub(crate) data: BTreeMap<String, DataSource>,
-    /// The digest of the public key that has signed it.
+    /// The digest of the public key that signed the component.
     pub(crate) key: Option<Digest>,
 }
 
 impl Version {
-    /// True for the same component with the same configuration, whoever has signed it.
+    /// Returns true for the same component with the same configuration and data, whoever signed it.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         (&self.component, &self.config, &self.data) == (&other.component, &other.config, &other.data)
     }
 }
 
-/// What a version takes the place of, in memory or as it is recorded.
+/// The predecessor of a version, in memory or in a record.
 pub(crate) struct Predecessor<T> {
     pub(crate) in_use: T,
-    /// Whether the version in use has failed.
+    /// True if the version in use has failed.
     pub(crate) failed: bool,
     pub(crate) last_good: Option<T>,
 }
 
 impl<T> Predecessor<T> {
-    /// The version that answers where the next one fails: the one before, or what answered for that. `is_next` tells whether a
-    /// version is the next one.
+    /// Returns the version that answers if the next one fails: the predecessor, or its own last good version. `is_next`
+    /// returns true for the next version itself.
     pub(crate) fn last_good_for(self, is_next: impl Fn(&T) -> bool) -> Option<T> {
         let good = if is_next(&self.in_use) {
             self.last_good
@@ -62,20 +62,20 @@ impl<T> Predecessor<T> {
         } else {
             Some(self.in_use)
         };
-        // Where a version takes its own place again, asking it twice gives nothing.
+        // If a version replaces itself, calling it twice is of no use.
         good.filter(|good| !is_next(good))
     }
 }
 
 impl VersionRecord {
-    /// The version that answers where `next` fails, if `next` takes the place of what is recorded.
+    /// Returns the version that answers if `next` fails, if `next` replaces the recorded version.
     pub(crate) fn last_good_for(self, next: &Version) -> Option<Version> {
         let Self { in_use, failed, last_good, policy: _ } = self;
         Predecessor { in_use, failed, last_good }.last_good_for(|version| version.is_like(next))
     }
 }
 
-/// The folder with the records, and the components that they name.
+/// The folder with the records and the components that they name.
 #[derive(Debug)]
 pub(crate) struct VersionRecords {
     folder: PathBuf,
@@ -88,18 +88,18 @@ impl VersionRecords {
         Self { folder, changing: Mutex::default() }
     }
 
-    /// The record of a policy, if there is one.
+    /// Returns the record of a policy, if there is one.
     pub(crate) fn of(&self, policy: &PolicyName) -> Option<VersionRecord> {
         read(&self.file(policy.as_str()))
     }
 
-    /// The component of a version, if it is there and has not been changed.
+    /// Returns the component of a version, if the file exists and has not been changed.
     pub(crate) fn component(&self, version: &Version) -> Option<Bytes> {
         let component = std::fs::read(self.component_file(&version.component)).ok()?;
         (Digest::of(&component) == version.component).then(|| component.into())
     }
 
-    /// Makes these the only records. Each comes with the component that is in use.
+    /// Replaces all records with these. Each comes with the component that is in use.
     pub(crate) fn replace(&self, records: &[(VersionRecord, Bytes)]) -> io::Result<()> {
         let _changing = self.lock();
         if records.is_empty() && !self.folder.exists() {
@@ -118,7 +118,7 @@ impl VersionRecords {
         self.remove_others(records)
     }
 
-    /// Removes what belongs to none of these records.
+    /// Removes files that belong to none of these records.
     fn remove_others(&self, records: &[(VersionRecord, Bytes)]) -> io::Result<()> {
         let versions = records
             .iter()
@@ -136,7 +136,7 @@ impl VersionRecords {
         Ok(())
     }
 
-    /// Notes that a version in use has failed. A version that is in use no more is not noted.
+    /// Records that a version has failed, unless that version is no longer in use.
     fn note_failure(&self, policy: &PolicyName, version: &Version) -> io::Result<()> {
         let _changing = self.lock();
         let file = self.file(policy.as_str());
@@ -148,7 +148,7 @@ impl VersionRecords {
         }
     }
 
-    /// Notes it without keeping the caller waiting.
+    /// Records the failure in the background, so that the caller does not wait.
     pub(crate) fn note_failure_soon(self: Arc<Self>, policy: PolicyName, version: Version) {
         tokio::task::spawn_blocking(move || {
             if let Err(error) = self.note_failure(&policy, &version) {
@@ -203,7 +203,7 @@ mod tests {
             (1, false, Some(0), 2, Some(1)),
             (1, true, Some(0), 2, Some(0)),
             (1, true, Some(2), 2, None),
-            // One that has failed once is better than none.
+            // A version that has failed once is better than none.
             (1, true, None, 2, Some(1)),
         ] {
             let found = record(in_use, failed, last_good).last_good_for(&version(next));

@@ -6,23 +6,23 @@ use serde::de::DeserializeOwned;
 use wasmspawner_core::digest::Digest;
 use wasmspawner_registry::{SIGNATURE_PREDICATE, StoredSignature};
 
-/// What a signature says about artifacts. It is only true if the signature is that of a trusted key.
+/// The claim of a signature about artifacts. It is only true if the signature was made with a trusted key.
 #[derive(Debug)]
 pub(super) struct Claim {
-    /// The bytes that are signed.
+    /// The signed bytes.
     pub(super) signed: Vec<u8>,
-    /// Their signatures, by one key or several.
+    /// The signatures of the bytes, by one key or several.
     pub(super) signatures: Vec<Vec<u8>>,
-    /// The digests of the artifacts that it is about.
+    /// The digests of the artifacts that the claim is about.
     pub(super) about: Vec<Digest>,
 }
 
-/// The only type of the older form.
+/// The only type of payload in the older form.
 const SIMPLE_SIGNING: &str = "cosign container image signature";
-/// The type of what is signed in a bundle.
+/// The media type of the signed payload in a bundle.
 const STATEMENT: &str = "application/vnd.in-toto+json";
 
-/// How many signatures of one statement are looked at.
+/// The maximum number of signatures of one statement that are verified.
 const SIGNATURES: usize = 8;
 
 #[derive(Deserialize)]
@@ -50,12 +50,12 @@ struct Bundle {
     dsse_envelope: Option<Envelope>,
 }
 
-/// The bundle of a file, of which each form has one of the two.
+/// The bundle of a file. Each form has one of the two fields.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FileBundle {
     message_signature: Option<MessageSignature>,
-    /// Before cosign 3.
+    /// The field of versions before cosign 3.
     base64_signature: Option<String>,
 }
 
@@ -64,7 +64,7 @@ struct MessageSignature {
     signature: String,
 }
 
-/// <https://github.com/secure-systems-lab/dsse/blob/master/envelope.md>
+/// The envelope in a bundle (<https://github.com/secure-systems-lab/dsse/blob/master/envelope.md>).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Envelope {
@@ -78,7 +78,7 @@ struct EnvelopeSignature {
     sig: String,
 }
 
-/// <https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>
+/// The signed statement (<https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Statement {
@@ -97,7 +97,7 @@ struct SubjectDigest {
 }
 
 impl Claim {
-    /// What a signature that is stored beside an artifact says; `None` if it is no signature.
+    /// Reads the claim of a signature that is stored beside an artifact. Returns `None` if it is not a signature.
     pub(super) fn read(stored: &StoredSignature) -> Option<Self> {
         match stored {
             StoredSignature::SimpleSigning { payload, signature } => {
@@ -139,14 +139,15 @@ impl Claim {
     }
 }
 
-/// What is signed of an envelope (<https://github.com/secure-systems-lab/dsse/blob/master/protocol.md>).
+/// Returns the bytes of an envelope that are signed
+/// (<https://github.com/secure-systems-lab/dsse/blob/master/protocol.md>).
 fn encoded(payload: &[u8]) -> Vec<u8> {
     let mut signed = format!("DSSEv1 {} {STATEMENT} {} ", STATEMENT.len(), payload.len()).into_bytes();
     signed.extend_from_slice(payload);
     signed
 }
 
-/// The signature of a file in its bundle, as `cosign sign-blob` writes it.
+/// Returns the signature of a file from its bundle, in the format of `cosign sign-blob`.
 pub(super) fn signature_of_file(bundle: &str) -> Option<Vec<u8>> {
     let FileBundle { message_signature, base64_signature } = json(bundle.as_bytes())?;
     let signature = message_signature.map(|message| message.signature).or(base64_signature);

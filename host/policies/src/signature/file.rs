@@ -1,4 +1,4 @@
-//! Signatures beside the file of a component, as `cosign sign-blob` writes them.
+//! Signatures beside the file of a component, in the format of `cosign sign-blob`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,11 @@ use super::claim;
 use super::trusted_keys::{NotSigned, Signer, TrustedKeys};
 use wasmspawner_files::confined_file::{self, UnreadableFile};
 
-/// The most that is read of one signature, in bytes.
+/// The maximum size of one signature, in bytes.
 const LARGEST: u64 = 256 << 10;
 
-/// The files beside a component that may have its signature: a bundle, and what cosign wrote before version 3.
+/// Returns the files that may have the signature of a component: a bundle, and the file that cosign wrote before
+/// version 3.
 pub(crate) fn signature_files(component: &Path) -> [PathBuf; 2] {
     [".sigstore.json", ".sig"].map(|ending| {
         let mut path = component.as_os_str().to_owned();
@@ -24,11 +25,11 @@ pub(crate) fn signature_files(component: &Path) -> [PathBuf; 2] {
 
 type ReadSignature = fn(&str) -> Option<Vec<u8>>;
 
-/// How the signature is found in each of these files.
+/// The functions that read the signature from each of these files.
 const FORMS: [ReadSignature; 2] = [claim::signature_of_file, |text| BASE64.decode(text.trim()).ok()];
 
 impl TrustedKeys {
-    /// Who has signed this file.
+    /// Returns the signer of this file.
     pub(crate) fn signer_of_file(&self, component: &Path, bytes: &[u8]) -> Result<Signer, NotSigned> {
         let (mut found, mut problem) = (0, None);
         for (file, understood) in signature_files(component).into_iter().zip(FORMS) {

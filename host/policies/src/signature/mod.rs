@@ -1,5 +1,5 @@
-//! Who has signed a component. Signatures have the forms that `cosign` writes, and are verified with public keys that the
-//! operator's configuration names; certificates and logs of the public Sigstore are not asked.
+//! Verifies the signatures of components. Signatures have the forms that `cosign` writes, and are verified with the
+//! public keys that the operator's configuration names. Certificates and logs of the public Sigstore are not used.
 
 mod claim;
 mod file;

@@ -12,10 +12,11 @@ use wasmspawner_core::digest::Digest;
 use wasmspawner_files::confined_file;
 use wasmspawner_registry::StoredSignature;
 
-/// The largest file with keys, in bytes.
+/// The maximum size of a file with keys, in bytes.
 const LARGEST: u64 = 64 << 10;
 
-/// The kinds of signatures that `cosign` makes with a key. With Ed25519 it signs digests (Ed25519ph), which `ring` cannot verify.
+/// The signature algorithms that `cosign` uses with a key. With Ed25519 it signs digests (Ed25519ph), which `ring`
+/// cannot verify.
 const ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 5] = [
     algorithms::ECDSA_P256_SHA256,
     algorithms::ECDSA_P384_SHA256,
@@ -24,14 +25,14 @@ const ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 5] = [
     algorithms::RSA_PSS_2048_8192_SHA256_LEGACY_KEY,
 ];
 
-/// The length of the shortest RSA key of 2048 bits, in bytes, as it is in PEM.
+/// The length of the shortest RSA key of 2048 bits, in bytes, in the form that PEM encodes.
 const RSA_2048: usize = 290;
 
-/// The public keys of those who may sign a policy.
+/// The public keys that may sign a policy.
 #[derive(Debug)]
 pub(crate) struct TrustedKeys(Vec<(Signer, SubjectPublicKeyInfoDer<'static>)>);
 
-/// The key that has signed a component.
+/// The key that signed a component.
 #[derive(Clone, Debug)]
 pub(crate) struct Signer {
     /// The key, as the configuration names it.
@@ -46,17 +47,17 @@ pub(crate) struct Signer {
 pub struct WrongKey {
     /// The key, as the configuration names it.
     key: String,
-    /// What is wrong with it.
+    /// A description of the problem.
     problem: String,
 }
 
-/// No trusted key has signed the component.
+/// The error of a component that no trusted key has signed.
 #[derive(Debug)]
 pub struct NotSigned {
     component: Signed,
-    /// How many signatures there are, by other keys or for something else.
+    /// The number of signatures that were found, by other keys or for other content.
     found: usize,
-    /// Why another could not be read.
+    /// The reason that a further signature could not be read.
     problem: Option<String>,
 }
 
@@ -97,12 +98,12 @@ impl fmt::Display for NotSigned {
 impl std::error::Error for NotSigned {}
 
 impl NotSigned {
-    /// The file of a component.
+    /// Creates the error for the file of a component.
     pub(super) fn file(path: PathBuf, found: usize, problem: Option<String>) -> Self {
         Self { component: Signed::File(path), found, problem }
     }
 
-    /// An artifact: its repository and the digest of its manifest.
+    /// Creates the error for an artifact: its repository and the digest of its manifest.
     pub(crate) fn artifact(reference: String, found: usize, problem: Option<String>) -> Self {
         Self { component: Signed::Artifact(reference), found, problem }
     }
@@ -132,12 +133,12 @@ impl TrustedKeys {
         Ok(Self(keys))
     }
 
-    /// The key with this digest, if it is one of them.
+    /// Returns the trusted key with this digest, if there is one.
     pub(super) fn signer_with(&self, digest: &Digest) -> Option<Signer> {
         self.0.iter().map(|(signer, _)| signer).find(|signer| signer.key == *digest).cloned()
     }
 
-    /// Who has signed the artifact with this manifest.
+    /// Returns the signer of the artifact with this manifest.
     pub(crate) fn signer_of_artifact(&self, manifest: &Digest, stored: &[StoredSignature]) -> Option<Signer> {
         let claims = stored.iter().filter_map(Claim::read);
         claims.filter(|claim| claim.about.contains(manifest)).find_map(|claim| {
@@ -145,7 +146,7 @@ impl TrustedKeys {
         })
     }
 
-    /// Who has made this signature of these bytes.
+    /// Returns the key that made this signature of these bytes.
     pub(super) fn signer(&self, signed: &[u8], signature: &[u8]) -> Option<Signer> {
         let has_signed = |key: &SubjectPublicKeyInfoDer<'_>| {
             RawPublicKeyEntity::try_from(key).is_ok_and(|key| {
@@ -156,7 +157,7 @@ impl TrustedKeys {
     }
 }
 
-/// The public keys of a text in PEM.
+/// Reads the public keys in a text in PEM.
 fn keys_in(pem: &str) -> Result<Vec<SubjectPublicKeyInfoDer<'static>>, String> {
     if pem.contains("PRIVATE KEY-----") {
         return Err("has a private key, which nobody but the signer may have; name the public key".to_owned());
@@ -173,7 +174,7 @@ fn keys_in(pem: &str) -> Result<Vec<SubjectPublicKeyInfoDer<'static>>, String> {
     }
 }
 
-/// True if something can be verified with the key.
+/// Returns true if the key can verify signatures of one of the algorithms.
 fn is_usable(key: &SubjectPublicKeyInfoDer<'static>) -> bool {
     let length = key.len();
     let Ok(key) = RawPublicKeyEntity::try_from(key) else { return false };

@@ -7,18 +7,18 @@ use wasmspawner_core::digest::Digest;
 
 use wasmspawner_files::yaml_problem;
 
-/// The largest file or document, in bytes.
+/// The maximum size of a file or document, in bytes.
 pub(super) const LARGEST: usize = 1 << 20;
 
-/// The most of its content as JSON, in bytes: each line of CSV repeats the names of its columns.
+/// The maximum size of the content as JSON, in bytes: each line of CSV repeats the names of its columns.
 const LARGEST_JSON: usize = 8 << 20;
-/// The most columns of CSV.
+/// The maximum number of columns in CSV.
 const MOST_COLUMNS: usize = 1_000;
 
 /// The content of a file or a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Datum {
-    /// Differs where the content does.
+    /// The version of the content: the digest of its JSON.
     pub version: String,
     /// The content as JSON.
     pub json: String,
@@ -30,7 +30,7 @@ impl Datum {
         Ok(Self { version: Digest::of(json.as_bytes()).to_string(), json })
     }
 
-    /// Reads YAML, of which JSON is a part.
+    /// Reads YAML, and therefore also JSON.
     pub(super) fn from_yaml(text: &str) -> Result<Self, String> {
         let value: Value = serde_saphyr::from_str(text).map_err(|error| yaml_problem::in_one_line(&error))?;
         let mut json = Json::default();
@@ -38,7 +38,7 @@ impl Datum {
         Self::new(json)
     }
 
-    /// Reads CSV. Its first line has the names of its columns, and each other line becomes an object of texts.
+    /// Reads CSV. The first line has the names of the columns, and each other line becomes an object of texts.
     pub(super) fn from_csv(text: &str) -> Result<Self, String> {
         // Spreadsheets write a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -65,7 +65,7 @@ impl Datum {
     }
 }
 
-/// JSON that is being written, up to a limit.
+/// A writer of JSON, up to a size limit.
 #[derive(Default)]
 struct Json(Vec<u8>);
 
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(Datum::from_csv("").unwrap().json, "[]");
     }
 
-    /// A megabyte of CSV may be a hundred gigabytes of JSON, and a name in each of its columns takes minutes to compare.
+    /// A megabyte of CSV may become a hundred gigabytes of JSON, and comparing the names of many columns takes minutes.
     #[test]
     fn what_becomes_too_large_is_refused() {
         let long_name = format!("{}\n{}", "k".repeat(LARGEST / 2), "x\n".repeat(LARGEST / 4));

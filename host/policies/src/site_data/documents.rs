@@ -1,4 +1,4 @@
-//! Documents of other services, and what was read of them before.
+//! Documents of other services, and their last contents.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,20 @@ use wasmspawner_files::whole_file;
 use wasmspawner_outgoing::document::DocumentRequest;
 
 const ACCEPT: &str = "application/json, application/yaml, text/csv, text/plain";
-/// How long a service may take to send a document.
+/// The time limit for the download of a document.
 const WITHIN: Duration = Duration::from_secs(10);
-/// The longest token, in bytes.
+/// The maximum size of a token file, in bytes.
 const LONGEST_TOKEN: u64 = 16 << 10;
 
-/// What was read of each document the last time, for the time in which its service does not answer.
+/// The last content of each document, used while its service does not answer.
 pub(crate) struct Documents {
     kept: Mutex<HashMap<Origin, Kept>>,
-    /// Where it is kept for the next start, too.
+    /// The folder in which the contents are kept for the next start.
     folder: Option<PathBuf>,
 }
 
-/// Where a document is, and who may read it: what was read with one token is not for whoever has another.
+/// The location of a document, and the token that reads it: content that was read with one token must not be given to
+/// the holder of another.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Origin {
     url: String,
@@ -43,7 +44,7 @@ impl Origin {
     }
 }
 
-/// What was read of a document.
+/// The last content of a document.
 #[derive(Clone, Serialize, Deserialize)]
 struct Kept {
     #[serde(flatten)]
@@ -52,21 +53,21 @@ struct Kept {
     datum: Datum,
 }
 
-/// What policies have of a document.
+/// The content of a document for policies.
 pub(super) struct DocumentRead {
     pub(super) datum: Datum,
     pub(super) read_at: Timestamp,
-    /// Why the document could not be read this time.
+    /// The reason that the document could not be read this time.
     pub(super) problem: Option<String>,
 }
 
 impl Documents {
-    /// Keeps documents in this folder, which must be private to the service.
+    /// Creates a store that keeps documents in this folder. The folder must be private to the service.
     pub(crate) fn new(folder: Option<PathBuf>) -> Self {
         Self { kept: Mutex::default(), folder }
     }
 
-    /// Reads the document. If that fails, what was read before is used.
+    /// Reads the document. If that fails, returns the last content.
     pub(super) async fn read(&self, document: &DocumentConfig) -> Result<DocumentRead, String> {
         match fetch(document).await {
             Ok(datum) => {
@@ -130,7 +131,7 @@ async fn fetch(document: &DocumentConfig) -> Result<Datum, String> {
     tokio::task::spawn_blocking(parse).await.map_err(|panic| panic.to_string())?
 }
 
-/// The token in the file. It is read anew each time, because it may be replaced while the service runs.
+/// Reads the token in the file. The token is read each time, because it may be replaced while the service runs.
 async fn read_token(file: &Path) -> Result<SecretString, String> {
     let metadata = tokio::fs::metadata(file).await.map_err(|error| error.to_string())?;
     if let Some(mode) = exposed_mode(&metadata) {

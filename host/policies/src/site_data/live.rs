@@ -28,27 +28,27 @@ pub(crate) struct LiveData {
 #[derive(Debug, Clone)]
 struct DataState {
     read_at: Timestamp,
-    /// Why it could not be read the last time.
+    /// The reason that the last read failed.
     problem: Option<String>,
-    /// When a document is to be read again.
+    /// The time at which a document is due to be read again.
     due: Option<Instant>,
 }
 
-/// What a policy has of its data.
+/// The state of one datum of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataReport {
-    /// The name under which the policy reads it.
+    /// The name under which the policy reads the data.
     pub name: String,
-    /// Differs where the content does.
+    /// The version of the content. Different contents have different versions.
     pub version: String,
-    /// When it was read.
+    /// The time at which the content was read.
     pub read_at: Timestamp,
-    /// Why it could not be read again since.
+    /// The reason that a later read failed.
     pub problem: Option<String>,
 }
 
 impl LiveData {
-    /// Reads everything.
+    /// Reads all files and documents.
     pub(crate) async fn read(
         sources: &BTreeMap<String, DataSource>,
         documents: &Documents,
@@ -78,12 +78,12 @@ impl LiveData {
         Ok(live)
     }
 
-    /// The data as it is now.
+    /// Returns the current data.
     pub(crate) fn now(&self) -> SiteData {
         self.now.load_full()
     }
 
-    /// Reads the documents whose turn it is.
+    /// Reads the documents that are due.
     pub(crate) async fn refresh(&self, policy: &str, documents: &Documents) {
         let due = self.documents.iter().filter(|(name, _)| self.is_due(name));
         join_all(due.map(async |(name, document)| {
@@ -97,7 +97,7 @@ impl LiveData {
         .await;
     }
 
-    /// What there is of each.
+    /// Returns the state of each datum.
     pub(crate) fn report(&self) -> Vec<DataReport> {
         let (now, states) = (self.now(), self.states.lock().unwrap_or_else(PoisonError::into_inner));
         let of = |(name, datum): (&String, &Datum)| {
@@ -127,7 +127,7 @@ impl LiveData {
         }
     }
 
-    /// Logs that a document cannot be read any more, or that it can again.
+    /// Logs when a document can no longer be read, and when it can be read again.
     fn log(&self, policy: &str, name: &str, problem: Option<&String>) {
         let before = {
             let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,7 +164,7 @@ fn document(source: &DataSource) -> Option<DocumentConfig> {
     }
 }
 
-/// Where data comes from, for messages.
+/// Returns the source of data, for messages.
 fn place(source: &DataSource) -> String {
     match source {
         DataSource::File(path) => path.display().to_string(),

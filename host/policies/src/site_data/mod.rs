@@ -1,4 +1,4 @@
-//! Data of the site that policies read with `host.data`.
+//! Site data that policies read with `host.data`.
 
 mod datum;
 mod documents;

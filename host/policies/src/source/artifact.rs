@@ -1,5 +1,5 @@
-//! Components as artifacts in registries, in the form that the CNCF describes for WebAssembly and that `wkg` reads and writes
-//! (<https://tag-runtime.cncf.io/wgs/wasm/deliverables/wasm-oci-artifact/>).
+//! Components as artifacts in registries, in the form that the CNCF describes for WebAssembly and that `wkg` reads and
+//! writes (<https://tag-runtime.cncf.io/wgs/wasm/deliverables/wasm-oci-artifact/>).
 
 use bytes::Bytes;
 use oci_client::Reference;
@@ -7,9 +7,9 @@ use wasmspawner_core::digest::Digest;
 
 use wasmspawner_registry::{Artifacts, RegistryError};
 
-/// The type of a component's file.
+/// The media type of a component's file.
 pub(crate) const FILE_TYPE: &str = "application/wasm";
-/// The type of a component's file, and the one that tools wrote before it.
+/// The accepted media types of a component's file: the current one, and the one that tools wrote before it.
 pub(crate) const FILE_TYPES: [&str; 2] = [FILE_TYPE, "application/vnd.wasm.content.layer.v1+wasm"];
 
 /// Downloads the component of an artifact. Returns it with the digest of the artifact's manifest.

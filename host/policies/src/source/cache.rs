@@ -11,12 +11,13 @@ use crate::errors::{EngineError, LoadErrorKind};
 use wasmspawner_core::digest::Digest;
 use wasmspawner_files::whole_file;
 
-/// How long a compiled component is kept after it was used the last time.
+/// The time that a compiled component is kept after its last use.
 const KEPT_FOR: Duration = Duration::from_hours(90 * 24);
-/// The most that is kept, in bytes: half of the volume that the chart has for it. A new version of a policy is a new file.
+/// The maximum size of all compiled components, in bytes: half of the volume that the chart has for them. Each new
+/// version of a policy is a new file.
 const KEPT: u64 = 512 << 20;
 
-/// Creates the cache directory, or checks that nobody else can write into an existing one, because the files in it are
+/// Creates the cache directory, or checks that no other user can write to an existing one, because the files in it are
 /// executed as machine code.
 pub(crate) fn open(directory: &Path) -> Result<(), EngineError> {
     let cache = |source| EngineError::Cache { path: directory.to_owned(), source };
@@ -31,8 +32,8 @@ pub(crate) fn open(directory: &Path) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Removes what was used long ago, and the oldest of what has more than `most` bytes together: every version and configuration of a
-/// policy has a file of its own. What is still needed is compiled again.
+/// Removes files that were last used long ago, and the oldest files beyond `most` bytes in total. Every version and
+/// configuration of a policy has a file of its own. A removed component that is still needed is compiled again.
 fn make_room(directory: &Path, most: u64) {
     let entries = directory.read_dir().into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "cwasm"));
@@ -52,7 +53,7 @@ fn make_room(directory: &Path, most: u64) {
     }
 }
 
-/// The compiled component, from the cache if the same engine has compiled the same bytes before.
+/// Returns the compiled component, from the cache if the same engine has compiled the same bytes before.
 pub(crate) async fn compiled(
     engine: &Arc<Engine>,
     digest: &Digest,
@@ -85,7 +86,8 @@ pub(crate) async fn compile(
     Ok(component)
 }
 
-/// The name of the cached file of what follows from these. It differs between versions and settings of the engine.
+/// Returns the name of the cached file that is made from these digests. It differs between versions and settings of the
+/// engine.
 pub(crate) fn file_name(engine: &Engine, from: &[&Digest]) -> String {
     let mut hasher = DefaultHasher::new();
     engine.wasm.precompile_compatibility_hash().hash(&mut hasher);
@@ -93,12 +95,12 @@ pub(crate) fn file_name(engine: &Engine, from: &[&Digest]) -> String {
     format!("{}-{:016x}.cwasm", from.join("-"), hasher.finish())
 }
 
-/// The component of a file in the cache. It is read into memory instead of mapped: a change of the file must not change, or
-/// crash, a running policy.
+/// Reads a component from a file in the cache. The file is read into memory instead of mapped: a change of the file
+/// must not change, or crash, a running policy.
 pub(crate) fn read(engine: &Engine, name: &str) -> Option<Component> {
     let file = engine.options.cache.as_ref()?.join(name);
     let machine_code = std::fs::read(&file).ok()?;
-    // The files that were used last are kept. If that cannot be noted, it is only compiled again.
+    // The modification time marks the last use. If it cannot be set, the only consequence is another compilation later.
     let _ = std::fs::File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
     let log = |error: &wasmtime::Error| {
         tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
@@ -106,14 +108,14 @@ pub(crate) fn read(engine: &Engine, name: &str) -> Option<Component> {
     deserialize(engine, &machine_code).inspect_err(log).ok()
 }
 
-/// The component of machine code that the compiler of this service has made.
+/// Creates the component from machine code that the compiler of this service produced.
 pub(crate) fn deserialize(engine: &Engine, machine_code: &[u8]) -> wasmtime::Result<Component> {
     #[expect(
         unsafe_code,
         reason = "machine code cannot be verified; `open` made sure that only this user could write it"
     )]
-    // SAFETY: the bytes are the compiler's own output: either directly, or by way of a file in a directory that only this
-    // user may write, which `whole_file::write` put there.
+    // SAFETY: the bytes are the compiler's own output: either directly, or from a file that `whole_file::write` put
+    // into a directory that only this user may write.
     unsafe {
         Component::deserialize(&engine.wasm, machine_code)
     }

@@ -12,7 +12,7 @@ use crate::signature::{Signer, Trust, TrustedKeys};
 use wasmspawner_core::digest::Digest;
 use wasmspawner_files::confined_file::{self, Folder, UnreadableFile};
 
-/// Where a policy's component comes from.
+/// The source of a policy's component.
 #[derive(Clone, Debug)]
 pub enum ComponentSource {
     /// The component's file, or a directory that contains exactly one `*.wasm`.
@@ -30,7 +30,7 @@ impl fmt::Display for ComponentSource {
     }
 }
 
-/// A component that was read, and is not checked yet.
+/// A component that has been read, but not checked.
 pub(crate) struct Component {
     pub(crate) bytes: Bytes,
     pub(crate) trust: Trust,
@@ -38,7 +38,8 @@ pub(crate) struct Component {
 }
 
 impl ComponentSource {
-    /// Reads the component. `expected` is its digest, if the configuration has it, and one of `keys` must have signed it.
+    /// Reads the component. `expected` is its digest, if the configuration has it. If there are `keys`, one of them
+    /// must have signed the component.
     pub(crate) async fn read(
         &self,
         expected: Option<&Digest>,
@@ -67,12 +68,12 @@ impl ComponentSource {
 }
 
 impl Component {
-    /// A component that the service has recorded.
+    /// Creates a component from a record of the service.
     pub(crate) fn recorded(bytes: Bytes, trust: Trust) -> Self {
         Self { bytes, trust, pulled: None }
     }
 
-    /// Keeps a component from a registry for later starts, now that it is known to be good.
+    /// Keeps a component from a registry for later starts. Called once the component has been checked.
     pub(crate) fn keep(self) {
         if let Some(pulled) = self.pulled {
             pulled.keep();
@@ -80,7 +81,7 @@ impl Component {
     }
 }
 
-/// Reads the component's file, or the only one of a folder, and who has signed it.
+/// Reads the component's file, or the only one of a folder. Returns its content and its signer.
 fn read_signed(
     path: &Path,
     limit: u64,

@@ -1,4 +1,4 @@
-//! Where components come from: files, registries, the cache of compiled ones.
+//! The sources of components: files, registries, and the cache of compiled ones.
 
 pub(crate) mod artifact;
 pub(crate) mod cache;

@@ -1,4 +1,4 @@
-//! Components from registries. They are kept in the cache, because a restart of the service must not need the registry.
+//! Components from registries. The cache keeps them, because a restart of the service must not need the registry.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use wasmspawner_core::digest::Digest;
 use wasmspawner_files::whole_file;
 use wasmspawner_registry::{FoundSignatures, RegistryError, StoredSignature};
 
-/// How long the registry may take if there is a component to fall back on.
+/// The time limit for the registry if there is a component to fall back on.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A component from a registry.
 pub(crate) struct Pulled {
     pub(crate) component: Bytes,
-    /// The key that has signed it, if that is asked for.
+    /// The key that signed the component, if a signature is required.
     pub(crate) signer: Option<Signer>,
-    /// What has to be written into the cache if the component turns out to be good.
+    /// The entry to be written to the cache if the component turns out to be good.
     new: Option<(Cache, Found)>,
 }
 
-/// What was found in the registry the last time.
+/// The last result from the registry.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
     reference: String,
@@ -36,23 +36,23 @@ struct Found {
     manifest: Digest,
     /// The digest of the component.
     component: Digest,
-    /// The signatures of the artifact, which are kept so that a restart can verify them again.
+    /// The signatures of the artifact. They are kept so that a restart can verify them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     signatures: Vec<StoredSignature>,
 }
 
-/// What a component is compared with before it is used.
+/// The requirements that a component must meet before it is used.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     reference: &'a Reference,
-    /// The keys of which one must have signed the artifact.
+    /// The keys, one of which must have signed the artifact.
     keys: Option<&'a TrustedKeys>,
     options: &'a EngineOptions,
 }
 
-/// The component with this reference. If the reference has a digest, or the configuration the component's, the registry
-/// is asked only once. If it has a tag, and the registry cannot be asked now, the tag still means what it meant the last
-/// time. What was kept is verified again each time, because the keys may be others.
+/// Returns the component with this reference. If the reference has a digest, or the configuration has the digest of the
+/// component, the registry is needed only once. If the reference has a tag, and the registry does not answer, the last
+/// known meaning of the tag is used. A cached component is verified again each time, because the keys may have changed.
 pub(crate) async fn component(
     reference: &Reference,
     expected: Option<&Digest>,
@@ -104,7 +104,7 @@ impl Wanted<'_> {
             Some(_) => artifact.signatures().await.map_err(refused)?,
             None => FoundSignatures::default(),
         };
-        // Nothing is downloaded of what nobody vouches for.
+        // An artifact without a valid signature is not downloaded.
         let signer = self.signer(&manifest, &signatures, problem)?;
         let component = match kept {
             Some((found, component)) if found.manifest == manifest => component.clone(),
@@ -115,7 +115,7 @@ impl Wanted<'_> {
         Ok((found, component, signer))
     }
 
-    /// Who has signed the artifact with this manifest; `None` if nobody has to.
+    /// Returns the signer of the artifact with this manifest, or `None` if no signature is required.
     fn signer(
         self,
         manifest: &Digest,
@@ -141,8 +141,8 @@ impl Wanted<'_> {
 }
 
 impl Pulled {
-    /// Keeps the component for later starts. It is called once the component is known to be good: until then, the one
-    /// before it is what a restart falls back on.
+    /// Keeps the component for later starts. Called once the component is known to be good: until then, a restart must
+    /// fall back on the previous one.
     pub(crate) fn keep(self) {
         let Some((cache, found)) = self.new else { return };
         if let Err(error) = cache.write(&found, &self.component) {
@@ -163,7 +163,7 @@ impl Cache {
         Self { directory: cache.join("pulled"), reference: reference.whole() }
     }
 
-    /// What was found the last time, if it is complete and unchanged.
+    /// Returns the last result, if it is complete and unchanged.
     fn read(&self) -> Option<(Found, Bytes)> {
         let found = read_found(&self.found_file())?;
         let component = std::fs::read(self.component_file(&found.component)).ok()?;
@@ -178,7 +178,7 @@ impl Cache {
         self.remove_unused()
     }
 
-    /// Removes the components that no reference means any more.
+    /// Removes the components that no reference points to any more.
     fn remove_unused(&self) -> std::io::Result<()> {
         let files: Vec<PathBuf> = self
             .directory

@@ -18,7 +18,7 @@ use wasmspawner_core::digest::Digest;
 pub struct PolicySpec {
     /// The name, unique in the chain. It appears in logs, metrics and errors.
     pub name: PolicyName,
-    /// Where the component comes from.
+    /// The source of the component.
     pub source: ComponentSource,
     /// If set, a component with another digest is not loaded.
     pub digest: Option<Digest>,
@@ -28,21 +28,21 @@ pub struct PolicySpec {
     pub requires: BTreeSet<HookName>,
     /// The policy's own configuration, given to it as JSON.
     pub config: serde_json::Value,
-    /// Where the data comes from that the policy may read, by name.
+    /// The sources of the data that the policy may read, by name.
     pub data: BTreeMap<String, DataSource>,
-    /// What the policy may ask for beyond the default. The core checks this.
+    /// The permissions of the policy beyond the default. The core checks them.
     pub grants: Grants,
-    /// What happens when it fails.
+    /// The reaction to a failure of the policy.
     pub on_failure: OnFailure,
     /// The limits of each call.
     pub limits: Limits,
-    /// What may replace the policy: it is asked the same, and its answers are only compared.
+    /// The candidate to replace the policy. It receives the same calls, and its answers are only compared.
     pub candidate: Option<Box<Self>>,
 }
 
 impl PolicySpec {
-    /// A policy from a file, with the default limits and without configuration, grants, digest, signature and required
-    /// hooks.
+    /// Creates a policy from a file, with the default limits and without configuration, grants, digest, signature and
+    /// required hooks.
     pub fn new(name: &str, path: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
@@ -59,12 +59,12 @@ impl PolicySpec {
         }
     }
 
-    /// The files, and folders of files, that the policy and its candidate are read from.
+    /// Returns the files, and folders of files, that the policy and its candidate are read from.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         if let ComponentSource::File(path) = &self.source {
             files.push(path.clone());
-            // A signature often comes after what is signed.
+            // A signature often arrives after the signed file.
             files.extend(self.signed_by.iter().flat_map(|_| signature::signature_files(path)));
         }
         files.extend(self.data.values().filter_map(|source| match source {
@@ -79,7 +79,7 @@ impl PolicySpec {
         files
     }
 
-    /// The policies of a configuration, in order. Relative paths start at the working directory.
+    /// Returns the policies of a configuration, in order. Relative paths start at the working directory.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl PolicySpec {
         Ok(Self { candidate: candidate.map_err(refused)?.map(Box::new), ..policy })
     }
 
-    /// The candidate has of the policy what it has not of its own.
+    /// Creates the candidate. It takes from the policy all settings that it does not have itself.
     fn candidate(&self, config: CandidateConfig) -> Result<Self, LoadErrorKind> {
         let CandidateConfig { path, oci, digest, config, data } = config;
         let (source, digest) = match (path, oci) {

@@ -1,4 +1,4 @@
-//! The files from which policies are loaded, watched for changes.
+//! Detects changes of the files from which policies are loaded.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -7,38 +7,38 @@ use std::path::{Path, PathBuf};
 
 use super::spec::PolicySpec;
 
-/// What the files were like when they were last looked at.
+/// The state of the files at the last check.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedFiles {
-    /// As they were when the policies were last loaded from them.
+    /// The state when the policies were last loaded from the files.
     loaded: BTreeMap<PathBuf, Look>,
-    /// As they were at the last look, if that differs.
+    /// The state at the last check, if it differs.
     changing: Option<BTreeMap<PathBuf, Look>>,
 }
 
-/// What tells whether a file, or a folder of files, is another one than before; empty if there is none.
+/// The state of a file, or of a folder of files, to detect changes. The stamp is `None` if the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Look(Vec<(PathBuf, Option<Stamp>)>);
 
-/// What changes with the content of a file.
+/// Metadata that changes with the content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
     size: u64,
-    /// When it was written: seconds and nanoseconds.
+    /// The time of the last write: seconds and nanoseconds.
     written: (i64, i64),
 }
 
 impl WatchedFiles {
-    /// The files of these policies, as they are now.
+    /// Returns the files of these policies in their current state.
     pub(crate) fn of(policies: &[PolicySpec]) -> Self {
         let paths = policies.iter().flat_map(PolicySpec::files);
         let loaded = paths.map(|path| (path.clone(), Look::at(&path))).collect();
         Self { loaded, changing: None }
     }
 
-    /// Looks at the files. True if they have changed since the policies were loaded, and not since the look before: what is
-    /// still being written is not read. A change is told once.
+    /// Checks the files. Returns true if they have changed since the policies were loaded, and not since the previous
+    /// check: files that are still being written are not read. Each change is reported once.
     pub(crate) fn look(&mut self) -> bool {
         let now: BTreeMap<_, _> = self.loaded.keys().map(|path| (path.clone(), Look::at(path))).collect();
         if now == self.loaded {

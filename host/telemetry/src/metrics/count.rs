@@ -1,4 +1,4 @@
-//! How things are counted. Counting never waits.
+//! Updates the metrics. No update waits.
 
 use std::time::{Duration, SystemTime};
 
@@ -30,7 +30,7 @@ impl Metrics {
         self.panics.inc();
     }
 
-    /// Sets the time since the watch of `kind` brought something.
+    /// Sets the time since the last event of the watch of `kind`.
     pub fn set_watch_silence(&self, kind: &'static str, silence: Duration) {
         let seconds = i64::try_from(silence.as_secs()).unwrap_or(i64::MAX);
         self.watches.get_or_create(&WatchLabel { kind }).set(seconds);
@@ -41,22 +41,22 @@ impl Metrics {
         set(&self.orphans, count);
     }
 
-    /// Sets the number of labs that the Hub does not know.
+    /// Sets the number of labs that JupyterHub does not know.
     pub fn set_forgotten(&self, count: usize) {
         set(&self.forgotten, count);
     }
 
-    /// Counts a lab that is stopped because the Hub does not know it.
+    /// Counts a lab that is stopped because JupyterHub does not know it.
     pub fn forgotten_stopped(&self) {
         self.forgotten_stopped.inc();
     }
 
-    /// Counts a comparison of the labs with the Hub's servers, or an attempt at one.
+    /// Counts a comparison of the labs with the servers of JupyterHub, or an attempt at one.
     pub fn hub_checked(&self, outcome: HubCheck) {
         self.hub_checks.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
     }
 
-    /// Counts a pull in advance that has ended after this time.
+    /// Counts a finished prepull, and observes the time that a successful one took.
     pub fn prepulled(&self, outcome: Prepull, took: Duration) {
         self.prepulls.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
         if outcome == Prepull::Pulled {
@@ -64,19 +64,20 @@ impl Metrics {
         }
     }
 
-    /// Sets the numbers of pulls in advance.
+    /// Sets the numbers of prepulls.
     pub fn set_prepulls(&self, counts: PrepullCounts) {
         set(&self.prepulls_running, counts.running);
         set(&self.prepulls_missing, counts.missing);
         set(&self.prepulls_failing, counts.failing);
     }
 
-    /// Sets the number of records of operations that are kept.
+    /// Sets the number of operations in the history.
     pub fn set_history(&self, count: usize) {
         set(&self.history, count);
     }
 
-    /// Counts a spawn that has ended, and the time that it took. A failure counts for whoever can remedy it.
+    /// Counts a finished spawn and observes the time that it took. A failure is also counted under whoever can remedy
+    /// it.
     pub fn spawn_ended(&self, outcome: SpawnOutcome, took: Duration, trace: Option<TraceId>) {
         let label = OutcomeLabel { outcome: outcome.as_str() };
         self.spawns.get_or_create(&label).inc();
@@ -86,7 +87,7 @@ impl Metrics {
         }
     }
 
-    /// Sets the number of spawns that are under way, and the most that may be at a time.
+    /// Sets the number of spawns in progress, and their limit.
     pub fn set_spawns_in_progress(&self, count: usize, most: usize) {
         set(&self.in_progress, count);
         set(&self.in_progress_limit, most);
@@ -97,12 +98,12 @@ impl Metrics {
         self.stages.get_or_create(&StageLabel { stage: stage.as_str() }).observe(after.as_secs_f64());
     }
 
-    /// Sets the number of labs that have this status.
+    /// Sets the number of labs with this status.
     pub fn set_labs(&self, status: LabStatus, count: usize) {
         set(&self.labs.get_or_create(&StatusLabel { status: status.as_str() }), count);
     }
 
-    /// Sets how many claims and targets are in each phase.
+    /// Sets the numbers of claims and targets in each phase.
     pub fn set_environments(&self, counts: &PhaseCounts) {
         for (phase, count) in &counts.claims {
             set(&self.environments.claims.get_or_create(&PhaseLabel { phase: phase.as_str() }), *count);
@@ -112,31 +113,32 @@ impl Metrics {
         }
     }
 
-    /// Sets how many other clusters do not answer.
+    /// Sets the number of other clusters that do not answer.
     pub fn set_clusters_away(&self, count: usize) {
         set(&self.environments.clusters_away, count);
     }
 
-    /// Sets the number of kernels or Dask pools that have this status.
+    /// Sets the number of kernels or Dask pools with this status.
     pub fn set_children(&self, kind: ChildKind, status: LabStatus, count: usize) {
         let labels = ChildLabels { kind: name(kind), status: status.as_str() };
         set(&self.children.get_or_create(&labels), count);
     }
 
-    /// Counts a start of a kernel or a Dask pool that has ended.
+    /// Counts a finished start of a kernel or a Dask pool.
     pub fn child_start_ended(&self, kind: ChildKind, outcome: SpawnOutcome) {
         let labels = ChildOutcomeLabels { kind: name(kind), outcome: outcome.as_str() };
         self.child_starts.get_or_create(&labels).inc();
     }
 
-    /// Sets how many workers the Dask pools are to have, and how many are connected to their schedulers.
+    /// Sets the number of workers that the Dask pools should have, and the number that are connected to their
+    /// schedulers.
     pub fn set_workers(&self, wanted: usize, ready: usize) {
         set(&self.workers.get_or_create(&WorkersLabel { state: "wanted" }), wanted);
         set(&self.workers.get_or_create(&WorkersLabel { state: "ready" }), ready);
     }
 
-    /// Counts and times a request to the Kubernetes API. Without a status, there was no answer. A watch is not timed:
-    /// its answer goes on for as long as it is followed.
+    /// Counts and times a request to the Kubernetes API. No status means that there was no answer. A watch is not
+    /// timed, because its answer lasts as long as the watch itself.
     pub fn kubernetes_request(&self, verb: &'static str, status: Option<u16>, took: Duration) {
         let code = match status {
             Some(100..=199) => "1xx",
@@ -163,7 +165,7 @@ impl Metrics {
         self.kubernetes_away.set(kubernetes_away.into());
     }
 
-    /// Sets how many tasks there are, and for how long a new one waited until a thread was free for it.
+    /// Sets the number of tasks, and the time that a new task waited for a free thread.
     pub fn set_load(&self, tasks: usize, delay: Duration) {
         set(&self.tasks, tasks);
         self.event_loop_delay.set(delay.as_secs_f64());
@@ -177,7 +179,7 @@ impl Metrics {
         self.policy_seconds.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// Counts a call of a policy that has a candidate: `same`, `different` or `skipped`.
+    /// Counts a call of a policy that has a candidate. `kind` is `same`, `different` or `skipped`.
     pub fn policy_compared(&self, policy: &str, hook: &'static str, kind: &'static str) {
         let labels = PolicyLabels { policy: policy.to_owned(), hook, kind };
         self.policy_comparisons.get_or_create(&labels).inc();
@@ -189,13 +191,13 @@ impl Metrics {
         self.reloads.last_successful.set(i64::from(outcome == Reload::Done));
     }
 
-    /// Counts spans that were sent to the collector, or lost because it did not accept them.
+    /// Counts spans that were sent to the collector, or lost because the collector did not accept them.
     pub fn spans_exported(&self, count: usize, accepted: bool) {
         let outcome = if accepted { "sent" } else { "failed" };
         self.spans.get_or_create(&OutcomeLabel { outcome }).inc_by(count.try_into().unwrap_or(u64::MAX));
     }
 
-    /// Counts a span that is not sent because too many wait.
+    /// Counts a span that is dropped because the queue is full.
     pub fn span_dropped(&self) {
         self.spans.get_or_create(&OutcomeLabel { outcome: "dropped" }).inc();
     }
@@ -206,8 +208,8 @@ impl Metrics {
         SseReader(self.sse_readers.clone())
     }
 
-    /// Counts and times a request that was answered. `route` is the router's pattern, never the path. The answer of an
-    /// event stream counts from its first byte.
+    /// Counts and times an answered request. `route` is the pattern of the router, never the path. The time of an event
+    /// stream ends at the first byte of its answer.
     pub fn http_request(
         &self,
         method: &Method,
@@ -223,7 +225,7 @@ impl Metrics {
     }
 }
 
-/// One open event stream, counted until it is dropped.
+/// An open event stream, which is counted until this value is dropped.
 #[derive(Debug)]
 pub struct SseReader(Gauge);
 
@@ -237,7 +239,7 @@ fn set(gauge: &Gauge, count: usize) {
     gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
 }
 
-/// Observes a time, with the trace in which it was measured as the exemplar.
+/// Observes a duration, with the trace in which it was measured as the exemplar.
 fn observe<L>(histograms: &super::TracedHistograms<L>, labels: &L, took: Duration, trace: Option<TraceId>)
 where
     L: Clone + std::hash::Hash + Eq,

@@ -6,7 +6,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use super::labels::PhaseLabel;
 use super::registration::Registration;
 
-/// Claims, targets and other clusters.
+/// Metrics of claims, targets and other clusters.
 #[derive(Clone)]
 pub(super) struct EnvironmentMetrics {
     pub(super) claims: Family<PhaseLabel, Gauge>,

@@ -1,4 +1,4 @@
-//! The labels of the metrics. Each has a bounded set of values: the README of `deploy/monitoring` gives the bounds.
+//! The labels of the metrics. Each has a bounded set of values. The README of `deploy/monitoring` lists the bounds.
 
 use prometheus_client::encoding::EncodeLabelSet;
 

@@ -39,13 +39,13 @@ type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 type TracedHistogram = HistogramWithExemplars<TraceLabel>;
 type TracedHistograms<L> = Family<L, TracedHistogram, fn() -> TracedHistogram>;
 
-/// All metrics of the service. Clones share the numbers; counting never waits.
+/// All metrics of the service. Clones share the values. Updates never wait.
 ///
-/// No label holds a user's name or an error's text: both would grow without bound.
+/// No label contains the name of a user or the text of an error: both would grow without bound.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Registry>,
-    /// The metrics of the process, whose names have no prefix.
+    /// The metrics of the process. Their names have no prefix.
     process: Arc<Registry>,
     ready: Gauge,
     spawns: Family<OutcomeLabel, Counter>,
@@ -89,7 +89,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Metrics with all numbers at zero.
+    /// Creates the metrics, with all values at zero.
     pub fn new() -> Self {
         let mut register = Registration(Registry::with_prefix("wasmspawner"));
         let version = VersionLabel { version: env!("CARGO_PKG_VERSION") };
@@ -190,8 +190,8 @@ impl Metrics {
         metrics
     }
 
-    /// Shows the counters that alerts are about before the first event: an increase from nothing to one is none for
-    /// Prometheus.
+    /// Creates the counters that alerts use before their first event. Prometheus does not see a counter that first
+    /// appears with the value 1 as an increase.
     fn begin_at_zero(&self) {
         for blame in [Blame::Policy, Blame::Cluster, Blame::Service] {
             drop(self.spawns.get_or_create(&OutcomeLabel { outcome: SpawnOutcome::Failed(blame).as_str() }));
@@ -219,7 +219,7 @@ impl Metrics {
         }
     }
 
-    /// All metrics as text, for a Prometheus server.
+    /// Encodes all metrics as text, for a Prometheus server.
     pub fn encode(&self) -> Result<String, fmt::Error> {
         let mut body = String::with_capacity(16 << 10);
         text::encode_registry(&mut body, &self.registry)?;
@@ -253,7 +253,7 @@ fn blame_label(blame: Blame) -> &'static str {
 const MINUTES: [f64; 12] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
 const MILLISECONDS: [f64; 10] = [1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1.0, 5.0, 15.0];
 
-/// A histogram of what takes seconds or minutes.
+/// Creates a histogram for durations of seconds or minutes.
 fn minutes() -> Histogram {
     Histogram::new(MINUTES)
 }
@@ -262,7 +262,7 @@ fn traced_minutes() -> TracedHistogram {
     HistogramWithExemplars::new(MINUTES.into_iter())
 }
 
-/// A histogram of requests.
+/// Creates a histogram for requests.
 fn milliseconds() -> Histogram {
     Histogram::new(MILLISECONDS)
 }
@@ -271,7 +271,7 @@ fn traced_milliseconds() -> TracedHistogram {
     HistogramWithExemplars::new(MILLISECONDS.into_iter())
 }
 
-/// A histogram of calls of policies.
+/// Creates a histogram for calls of policies.
 fn microseconds() -> Histogram {
     Histogram::new([25e-6, 50e-6, 100e-6, 250e-6, 1e-3, 5e-3, 25e-3, 100e-3, 200e-3, 1.0])
 }

@@ -1,4 +1,4 @@
-//! The metrics of the process, under the names that all programs use for them: CPU time, memory, open files, start.
+//! The metrics of the process, under the names that all programs use: CPU time, memory, open files, start time.
 
 use std::fmt;
 use std::fs;
@@ -12,7 +12,7 @@ use prometheus_client::registry::Unit;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Reads the numbers of this process when they are asked for. What the system does not tell is left out.
+/// Reads the values of this process at each scrape. A value that the system does not provide is left out.
 #[derive(Debug)]
 pub(super) struct Process {
     /// Seconds since the Unix epoch.
@@ -20,7 +20,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// The process, which counts as started now.
+    /// Returns the process, with now as its start time.
     pub(super) fn started_now() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { started: now.as_secs_f64() }
@@ -62,7 +62,7 @@ fn resident_bytes() -> Option<f64> {
 }
 
 fn open_files() -> Option<f64> {
-    // The directory is open itself while it is read.
+    // The directory itself is open while it is read.
     let count = fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1);
     Some(number(count.try_into().ok()?))
 }

@@ -1,4 +1,4 @@
-//! Metrics of loading the configuration and the policies anew.
+//! Metrics of reloads of the configuration and the policies.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -7,7 +7,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use super::labels::OutcomeLabel;
 use super::registration::Registration;
 
-/// Reloads, and whether the last one was successful.
+/// The number of reloads, and the success of the last one.
 #[derive(Clone)]
 pub(super) struct ReloadMetrics {
     pub(super) reloads: Family<OutcomeLabel, Counter>,

@@ -11,7 +11,7 @@ use super::*;
 
 const REFERENCE: &str = include_str!("../../../../deploy/monitoring/README.md");
 
-/// Metrics of which each has been counted once.
+/// Returns metrics that have each been counted once.
 fn used() -> Metrics {
     let metrics = Metrics::new();
     let moment = Duration::from_micros(30);
@@ -37,8 +37,8 @@ fn used() -> Metrics {
     metrics
 }
 
-/// The name, type and labels of all metrics in a text of the exposition format, without those that all samples of a
-/// type have.
+/// Returns name, type and labels of all metrics in a text of the exposition format, without the labels that all samples
+/// of a type have.
 fn exported(text: &str) -> BTreeMap<String, (String, Vec<String>)> {
     let mut metrics = BTreeMap::new();
     let mut name = String::new();
@@ -63,18 +63,18 @@ fn exported(text: &str) -> BTreeMap<String, (String, Vec<String>)> {
     metrics
 }
 
-/// The rows of the tables in the reference: `| metric | type | labels | meaning |`.
+/// Returns the rows of the tables in the reference: `| metric | type | labels | meaning |`.
 fn documented() -> BTreeMap<String, (String, Vec<String>)> {
     let rows = REFERENCE
         .lines()
         .filter(|line| line.starts_with("| `wasmspawner_") || line.starts_with("| `process_"));
     rows.map(|row| {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        // Of a cell such as "`verb`: 7; `code`: `2xx`, `none`" the labels are what begins an item.
+        // In a cell such as "`verb`: 7; `code`: `2xx`, `none`", the first name of each item is the label.
         let labels = cells[3].split(';').filter_map(|item| item.split('`').nth(1)).map(str::to_owned);
         let mut labels: Vec<String> = labels.collect();
         labels.sort();
-        // The reference names what queries use: counters end in `_total` and infos in `_info`.
+        // The reference has the names that queries use: counters end in `_total` and infos in `_info`.
         let name = cells[1].trim_matches('`');
         let suffix = match cells[2] {
             "counter" => "_total",

@@ -1,4 +1,4 @@
-//! Counts the spans that wait to be sent, and those that are dropped because too many do.
+//! Counts the spans that wait to be sent, and those that are dropped because too many are waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,24 +11,24 @@ use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 
 use crate::metrics::Metrics;
 
-/// The number of spans that wait or are being sent. Clones share it.
+/// The number of spans that wait or are being sent. Clones share the count.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waiting(Arc<AtomicUsize>);
 
 impl Waiting {
-    /// Counts one more, if fewer than `most` wait.
+    /// Adds one span, if fewer than `most` wait. Returns false otherwise.
     fn enter(&self, most: usize) -> bool {
         let more = |count| (count < most).then_some(count + 1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
-    /// Counts that this many do not wait any longer.
+    /// Removes `count` spans.
     pub(super) fn leave(&self, count: usize) {
         self.0.fetch_sub(count, Ordering::Relaxed);
     }
 }
 
-/// Passes spans on to the queue of `processor` while there is room. That queue would drop the others without telling.
+/// Passes spans on to the queue of `processor` while it has room. The queue itself would drop the others silently.
 #[derive(Debug)]
 pub(super) struct Bounded<P> {
     processor: P,

@@ -1,4 +1,4 @@
-//! The span in which something happens, and how it is passed on: to other tasks, and to and from other programs.
+//! Passes the current span on: to other tasks, and to and from other programs.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator as _};
@@ -11,23 +11,23 @@ use crate::trace_id::TraceId;
 /// W3C Trace Context. The header `tracestate` is neither read nor sent: callers would choose its content.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// The span in which something was asked for, for the task that does it.
+/// The span of a request, for the task that executes the request.
 #[derive(Clone, Default)]
 pub struct Cause(Context);
 
 impl Cause {
-    /// The present span.
+    /// Returns the current span.
     pub fn current() -> Self {
         Self(Context::current())
     }
 
-    /// Runs `work` as part of that span.
+    /// Runs `work` as a part of this span.
     pub async fn during<W: Future>(self, work: W) -> W::Output {
         work.with_context(self.0).await
     }
 }
 
-/// The trace that the present span belongs to, if it is recorded.
+/// Returns the trace of the current span, if the trace is recorded.
 pub fn current_trace() -> Option<TraceId> {
     let context = Context::current();
     let span = context.span();
@@ -35,17 +35,17 @@ pub fn current_trace() -> Option<TraceId> {
     (span.is_valid() && span.is_sampled()).then(|| u128::from_be_bytes(span.trace_id().to_bytes()).into())
 }
 
-/// Adds the name of an authenticated caller to the present span.
+/// Adds the name of the authenticated caller to the current span.
 pub fn note_caller(name: &str) {
     Context::current().span().set_attribute(KeyValue::new("enduser.id", name.to_owned()));
 }
 
-/// Adds the present span to the headers of a request to another program.
+/// Adds the current span to the headers of a request to another program.
 pub fn inject(headers: &mut HeaderMap) {
     TraceContextPropagator::new().inject(&mut Outgoing(headers));
 }
 
-/// The span of the caller, as the headers of its request say.
+/// Returns the span of the caller from the headers of its request.
 pub(super) fn remote(headers: &HeaderMap) -> Context {
     TraceContextPropagator::new().extract_with_context(&Context::new(), &Incoming(headers))
 }

@@ -13,10 +13,10 @@ use super::error::OtlpError;
 use wasmspawner_files::secret_file::exposed_mode;
 use wasmspawner_outgoing as outgoing;
 
-/// The most that is read of an answer, in bytes. It holds a few numbers and a message.
+/// The maximum size of an answer, in bytes. An answer contains a few numbers and a message.
 const ANSWER: usize = 64 << 10;
 
-/// Sends requests on the threads of the service; the thread that waits for them is the exporter's own.
+/// Sends requests on the threads of the service. Only the thread of the exporter waits for them.
 #[derive(Debug)]
 pub(super) struct Collector {
     http: reqwest::Client,
@@ -27,7 +27,7 @@ pub(super) struct Collector {
 impl Collector {
     pub(super) fn new(config: &OtlpConfig, runtime: Handle) -> Result<Self, OtlpError> {
         let plain = config.endpoint.as_str().starts_with("http://");
-        // A redirect could lead the credential elsewhere.
+        // A redirect could lead the credential to another host.
         let builder = outgoing::builder(plain, config.timeout.unsigned_abs());
         let collector = Self { http: builder.build()?, headers_file: config.headers_file.clone(), runtime };
         if let Some(file) = &collector.headers_file {
@@ -62,7 +62,7 @@ impl HttpClient for Collector {
     }
 }
 
-/// The headers in the file, one `Name: value` per line.
+/// Reads the headers in the file, one `Name: value` per line.
 fn read(file: &Path) -> Result<HeaderMap, OtlpError> {
     let unreadable = |source| OtlpError::Unreadable { path: file.to_owned(), source };
     if let Some(mode) = exposed_mode(&std::fs::metadata(file).map_err(unreadable)?) {

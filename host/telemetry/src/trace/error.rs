@@ -1,8 +1,8 @@
-//! Why nothing can be sent to the collector.
+//! Errors of the connection to the collector.
 
 use std::path::PathBuf;
 
-/// Why nothing can be sent to the collector.
+/// The reason that nothing can be sent to the collector.
 #[derive(Debug, thiserror::Error)]
 pub enum OtlpError {
     /// The file cannot be read.
@@ -10,10 +10,10 @@ pub enum OtlpError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why it cannot be read.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Others may read the file.
+    /// Other users may read the file.
     #[error(
         "telemetry.otlp.headers_file: {} has mode {mode:04o}, and others may read it; run `chmod 600` on it",
         path.display()
@@ -21,15 +21,15 @@ pub enum OtlpError {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its mode.
+        /// The mode of the file.
         mode: u32,
     },
-    /// A line is no header. It is not quoted, because it may hold a credential.
+    /// A line is not a header. The message does not quote the line, because it may contain a credential.
     #[error("telemetry.otlp.headers_file: line {line} of {} is not of the form `Name: value`", path.display())]
     Header {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The number of the line, starting at 1.
         line: usize,
     },
     /// HTTPS cannot be set up.

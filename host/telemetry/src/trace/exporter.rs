@@ -1,4 +1,4 @@
-//! Sends spans to the collector, from a thread of its own.
+//! Sends spans to the collector, on a separate thread.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,22 +20,22 @@ use super::error::OtlpError;
 use super::sampler::Sampler;
 use crate::metrics::Metrics;
 
-/// How many spans may wait to be sent; further ones are dropped. A span has about a kilobyte.
+/// The maximum number of spans that wait to be sent; further ones are dropped. A span has about a kilobyte.
 const MOST_WAITING: usize = 4096;
-/// How many spans are sent at once, and the longest time until some are sent.
+/// The maximum number of spans in one request, and the longest time between two requests.
 const BATCH: usize = 512;
 const PAUSE: Duration = Duration::from_secs(2);
-/// How many attributes a span may have.
+/// The maximum number of attributes of a span.
 const ATTRIBUTES: u32 = 16;
-/// How long the end of the service waits for the last spans to be sent.
+/// The time that the service waits for the last spans to be sent, when it ends.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
-/// Records traces and sends them to the collector. The service never waits for that: spans are queued, and dropped when
-/// the queue is full.
+/// Records traces and sends them to the collector. The service never waits for the collector: spans are queued, and
+/// dropped when the queue is full.
 pub struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Starts the thread that sends. Its requests run on `runtime`.
+    /// Starts the sending thread. Its requests run on `runtime`.
     pub fn start(config: &OtlpConfig, runtime: Handle, metrics: Metrics) -> Result<Self, OtlpError> {
         let exporter = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
@@ -75,9 +75,9 @@ impl Traces {
         &self.0
     }
 
-    /// Sends the spans that are queued, for at most two seconds. It blocks the thread.
+    /// Sends the queued spans, for at most two seconds. Blocks the thread.
     pub fn finish(&self) {
-        // What cannot be sent now is lost, like all that is not sent.
+        // Spans that cannot be sent now are lost, like all other spans that are not sent.
         let _ = self.0.shutdown_with_timeout(LAST_SPANS);
     }
 }
@@ -88,7 +88,7 @@ impl fmt::Debug for Traces {
     }
 }
 
-/// Counts the spans that were sent or lost, and logs when the collector stops or begins to accept them.
+/// Counts sent and lost spans. Logs when the collector stops accepting spans, and when it accepts them again.
 #[derive(Debug)]
 struct Counted<E> {
     exporter: E,

@@ -1,8 +1,8 @@
 //! Traces: spans of requests and operations, which are sent to a collector (`telemetry.otlp`).
 //!
-//! Spans have names and attributes by OpenTelemetry's semantic conventions. They carry names of users and labs, as the
-//! log does, but never headers, bodies, options, variables or texts of errors. Without the section `telemetry.otlp` no
-//! span is made.
+//! Names and attributes of spans follow the semantic conventions of OpenTelemetry. Spans contain names of users and
+//! labs, as the log does, but never headers, bodies, options, variables or error messages. Without the section
+//! `telemetry.otlp`, no span is created.
 
 mod bounded;
 mod cause;

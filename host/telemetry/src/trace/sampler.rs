@@ -10,14 +10,15 @@ use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{SamplingDecision, SamplingResult, ShouldSample};
 use wasmspawner_core::config::SampleRatio;
 
-/// How many traces per second callers may have recorded by saying so.
+/// The number of traces per second that are recorded because the caller requests it.
 const OF_CALLERS_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
 
 /// Records a share of the traces.
 ///
-/// The choice is made by chance and not, as is usual, by the trace's id: callers choose the id of a trace that they have
-/// begun, and could have every request recorded. What they ask for is limited by number for the same reason; anybody may
-/// ask, because a request's span begins before its caller is known.
+/// The choice is random. Samplers usually derive it from the id of the trace, but callers choose the ids of the traces
+/// that they begin, and could get every request recorded. For the same reason, the number of traces recorded at the
+/// request of callers is limited. Anybody may request it, because the span of a request begins before its caller is
+/// known.
 #[derive(Clone)]
 pub(super) struct Sampler {
     ratio: SampleRatio,
@@ -34,7 +35,8 @@ impl Sampler {
         match parent.filter(opentelemetry::trace::SpanContext::is_valid) {
             Some(ours) if !ours.is_remote() => ours.is_sampled(),
             Some(callers) => callers.is_sampled() && (self.of_callers.check().is_ok() || self.by_chance()),
-            // Requests to other programs are recorded as a part of something, and not watches and housekeeping alone.
+            // Requests to other programs are recorded only as a part of another span. Watches and housekeeping alone
+            // are not traces.
             None => *kind != SpanKind::Client && self.by_chance(),
         }
     }
@@ -81,7 +83,7 @@ mod tests {
         Sampler::new(ratio.try_into().unwrap())
     }
 
-    /// A parent whose trace id is the lowest one, which a choice by id would always record.
+    /// Returns a parent with the lowest trace id, which a choice by id would always record.
     fn parent(flags: TraceFlags, remote: bool) -> Context {
         let span = SpanContext::new(TraceId::from(1), SpanId::from(1), flags, remote, TraceState::default());
         Context::new().with_remote_span_context(span)

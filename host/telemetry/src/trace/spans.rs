@@ -12,7 +12,7 @@ use super::cause::{current_trace, remote};
 use crate::method::method_label;
 use crate::trace_id::TraceId;
 
-/// A request to this service. It belongs to the trace of its caller, if that has one.
+/// Creates the span of a request to this service. The span belongs to the trace of the caller, if there is one.
 pub fn request(method: &Method, route: &str, headers: &HeaderMap) -> Span {
     if !tracing::span_enabled!(target: TARGET, Level::INFO) {
         return Span::none();
@@ -30,7 +30,8 @@ pub fn request(method: &Method, route: &str, headers: &HeaderMap) -> Span {
     )
 }
 
-/// A request to the Kubernetes API, as a part of the present span. `path` names the object, without the query.
+/// Creates the span of a request to the Kubernetes API, as a part of the current span. `path` names the object, without
+/// the query.
 pub fn kubernetes_request(verb: &'static str, method: &Method, path: &str) -> Span {
     let (namespace, resource) = resource(path);
     tracing::info_span!(
@@ -45,7 +46,7 @@ pub fn kubernetes_request(verb: &'static str, method: &Method, path: &str) -> Sp
     )
 }
 
-/// A request to `JupyterHub`; `route` is the pattern of its path.
+/// Creates the span of a request to `JupyterHub`. `route` is the pattern of its path.
 pub fn hub_request(route: &'static str) -> Span {
     tracing::info_span!(
         target: TARGET, "jupyterhub",
@@ -59,8 +60,8 @@ pub fn hub_request(route: &'static str) -> Span {
     )
 }
 
-/// Adds the answer to the span of a request; without a status there was none. Only what should not happen is an error: a
-/// client that looks whether something exists asks for what does not.
+/// Adds the answer to the span of a request. No status means that there was no answer. Only a missing answer and a
+/// server error count as errors: a client that checks whether an object exists gets a 404 in normal operation.
 pub fn answered(span: &Span, status: Option<StatusCode>) {
     if let Some(status) = status {
         span.record("http.response.status_code", status.as_u16());
@@ -70,7 +71,7 @@ pub fn answered(span: &Span, status: Option<StatusCode>) {
     }
 }
 
-/// A call of a policy's hook.
+/// Creates the span of a call of a policy's hook.
 pub fn policy_call(policy: &str, hook: &'static str) -> Span {
     tracing::info_span!(
         target: TARGET, "policy",
@@ -82,7 +83,7 @@ pub fn policy_call(policy: &str, hook: &'static str) -> Span {
     )
 }
 
-/// Adds how the call has ended: `ok` or the kind of the error.
+/// Adds the outcome of the call: `ok` or the kind of the error.
 pub fn policy_answered(span: &Span, outcome: &'static str) {
     span.record("wasmspawner.policy.outcome", outcome);
     if outcome != "ok" {
@@ -90,7 +91,7 @@ pub fn policy_answered(span: &Span, outcome: &'static str) {
     }
 }
 
-/// An operation of a lab, from its acceptance to its end.
+/// Creates the span of an operation of a lab, from its acceptance to its end.
 pub fn operation(kind: OperationKind, key: &SpawnKey, job_id: JobId) -> Span {
     let kind = match kind {
         OperationKind::Spawn => "spawn",
@@ -109,7 +110,8 @@ pub fn operation(kind: OperationKind, key: &SpawnKey, job_id: JobId) -> Span {
     )
 }
 
-/// Adds how an operation has ended. The reason of a failure is a fixed word; its message is for the user alone.
+/// Adds the outcome of an operation. The reason of a failure is a fixed word. Its message is not added, because it is
+/// for the user alone.
 pub fn operation_ended(span: &Span, outcome: &Outcome) {
     let name = match outcome {
         Outcome::Complete => "complete",
@@ -123,14 +125,14 @@ pub fn operation_ended(span: &Span, outcome: &Outcome) {
     span.record("wasmspawner.outcome", name);
 }
 
-/// The trace of a span, if it is recorded.
+/// Returns the trace of a span, if the trace is recorded.
 pub fn trace_of(span: &Span) -> Option<TraceId> {
-    // Outside of the span, the present one may be another.
+    // If the span is not recorded, `current_trace` would otherwise return the trace around it.
     let _none = Context::new().attach();
     span.in_scope(current_trace)
 }
 
-/// The namespace and the kind of resource that a path of the Kubernetes API names.
+/// Returns the namespace and the kind of resource in a path of the Kubernetes API.
 fn resource(path: &str) -> (Option<&str>, &str) {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     // /api/VERSION/... or /apis/GROUP/VERSION/...

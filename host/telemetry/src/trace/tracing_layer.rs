@@ -11,7 +11,7 @@ use tracing_subscriber::registry::LookupSpan;
 use super::TARGET;
 use super::exporter::Traces;
 
-/// The layer that records the spans to be exported, and nothing else: log lines do not become events of spans.
+/// Creates the layer that records the exported spans and nothing else. Log lines do not become events of spans.
 pub(crate) fn layer<S>(traces: &Traces) -> impl Layer<S> + use<S>
 where
     S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
@@ -28,7 +28,7 @@ where
         .with_filter(exported.with_max_level_hint(LevelFilter::INFO))
 }
 
-/// True for spans that are exported and not logged.
+/// Returns true for spans that are exported and not logged.
 pub(crate) fn is_exported(metadata: &Metadata<'_>) -> bool {
     metadata.target() == TARGET
 }

@@ -37,7 +37,7 @@ pub(super) const INTERFACES: [&str; 11] = [
     "images",
 ];
 
-/// Looks up the hooks of a component. An interface that lacks a function, or has one of another type, is an error.
+/// Looks up the hooks of a component. Fails if an interface lacks a function, or has one of another type.
 pub(crate) fn hooks_of(pre: &InstancePre<CallState>) -> Result<HookTable, LoadErrorKind> {
     Ok(HookTable {
         metadata: Box::new(hooks::metadata::GuestIndices::new(pre).map_err(incompatible)?),
@@ -88,7 +88,7 @@ macro_rules! interface {
 
 interface!(metadata, config, prepare, form, quota, authorize, inject, events, build_pod, lab_server, images);
 
-/// The call of one function of an interface, whose answer is converted with `$convert`.
+/// Calls one function of an interface, and converts its answer with `$convert`.
 macro_rules! call {
     ($indices:ident, |$exports:ident, $store:ident| $call:expr, $convert:expr) => {{
         let indices = $indices.clone();

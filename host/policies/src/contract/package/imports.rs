@@ -1,4 +1,4 @@
-//! The functions that a policy can import.
+//! The host's functions that a policy can import.
 
 use wasmspawner_core::images::{Repository, RepositoryImages};
 use wasmtime::component::{HasSelf, Linker};
@@ -7,7 +7,7 @@ use super::bindings::{FullPolicy, host, types};
 use super::convert;
 use crate::contract::call_state::CallState;
 
-/// Adds these functions to what a policy may import.
+/// Adds the host's functions to the linker.
 pub(super) fn add_to(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     FullPolicy::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)
 }
@@ -41,7 +41,7 @@ impl host::Host for CallState {
 
     fn images(&mut self, repository: String) -> Vec<host::KnownImage> {
         self.note_learning_by("images");
-        // A name that is no repository's has no images, as one that is not listed.
+        // An invalid repository name has no images, just as a repository that is not listed.
         let Ok(repository) = repository.parse::<Repository>() else { return Vec::new() };
         let (registries, nodes) = (self.inventory().registries(), self.inventory().nodes());
         let tags = registries.repository(&repository).map(RepositoryImages::tags).unwrap_or_default();

@@ -19,15 +19,15 @@ pub(crate) use hooks::hooks_of;
 /// The version of the package.
 pub(crate) const VERSION: &str = "0.1.0";
 
-/// What the names of the package's interfaces begin with.
+/// The prefix of the names of the package's interfaces.
 const PACKAGE: &str = "wasmspawner:policy/";
 
 /// The WASI interfaces that guests with a standard library may import. They have no effect: they give access to no
-/// file, no network address and no environment variable.
+/// file, network address or environment variable.
 const INERT: [&str; 6] =
     ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
 
-/// A linker with all interfaces that a policy may import.
+/// Creates a linker with all interfaces that a policy may import.
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
@@ -35,8 +35,8 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallS
     Ok(linker)
 }
 
-/// Refuses a component that imports what no policy may, that was built for another version of the package, or that exports
-/// a hook which the service does not know.
+/// Checks the imports and exports of a component. Fails if it imports an interface that is not allowed, was built for
+/// another version of the package, or exports an unknown hook.
 pub(crate) fn check(component: &Component, engine: &wasmtime::Engine) -> Result<(), LoadErrorKind> {
     let ty = component.component_type();
     if let Some((name, _)) = ty.imports(engine).find(|(name, _)| !is_allowed(name)) {
@@ -45,8 +45,8 @@ pub(crate) fn check(component: &Component, engine: &wasmtime::Engine) -> Result<
     check_exports(ty.exports(engine).map(|(name, _)| name))
 }
 
-/// All exported interfaces must be of this version, and known to the service: an unknown hook would be a rule of the site that
-/// is not enforced.
+/// Fails if an exported interface has another version, or is unknown to the service: an unknown hook would be a rule of
+/// the site that is not enforced.
 fn check_exports<'a>(exports: impl Iterator<Item = &'a str>) -> Result<(), LoadErrorKind> {
     let own: Vec<&str> = exports.filter_map(|name| name.strip_prefix(PACKAGE)).collect();
     let number =
@@ -67,7 +67,7 @@ fn check_exports<'a>(exports: impl Iterator<Item = &'a str>) -> Result<(), LoadE
     }
 }
 
-/// True if a policy may import the interface.
+/// Returns true if a policy may import the interface.
 fn is_allowed(import: &str) -> bool {
     let own = import.strip_prefix(PACKAGE).and_then(|name| name.split_once('@'));
     own.is_some_and(|(interface, number)| matches!(interface, "host" | "types") && number == VERSION)

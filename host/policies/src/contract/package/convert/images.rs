@@ -45,7 +45,7 @@ pub(in super::super) fn wanted_images(wanted: Vec<wit::WantedImage>) -> Vec<Want
     wanted.into_iter().map(image).collect()
 }
 
-/// A tag as a policy sees it, with the nodes that have its image.
+/// Converts a tag to the form for policies, with the number of nodes that have its image.
 pub(in super::super) fn known_image(
     repository: &Repository,
     known: &KnownTag,

@@ -1,5 +1,4 @@
-//! Conversions between the generated types and the core's own. They never fail: checking the answers is the core's
-//! task.
+//! Conversions between the generated types and the core's own. They never fail, because the core checks the answers.
 
 mod authorize;
 mod events;

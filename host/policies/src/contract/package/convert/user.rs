@@ -31,7 +31,7 @@ pub(in super::super) fn option_entries(options: &Options) -> Vec<wit::OptionEntr
     options.iter().map(|(name, of)| wit::OptionEntry { name: name.clone(), value: value(of) }).collect()
 }
 
-/// When several entries have the same name, the last one counts.
+/// Converts entries to options. If several entries have the same name, the last one wins.
 pub(in super::super) fn options(entries: Vec<wit::OptionEntry>) -> Options {
     let value = |value| match value {
         wit::Value::Boolean(value) => Value::Boolean(value),
