@@ -38,7 +38,7 @@ pub enum TlsError {
         key: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The certificate and the key do not belong together, or are of an unknown kind.
@@ -48,7 +48,7 @@ pub enum TlsError {
         cert: PathBuf,
         /// The file with the key.
         key: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: rustls::Error,
     },
 }
