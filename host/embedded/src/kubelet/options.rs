@@ -17,7 +17,7 @@ pub struct KubeletOptions {
     /// The time until a container that could not be configured, a volume that could not be mounted or a pod that could
     /// not be scheduled is tried again. Default 10 s.
     pub retry: Duration,
-    /// What runs the containers.
+    /// The runtime of the containers.
     pub runtime: Runtime,
 }
 
@@ -34,7 +34,7 @@ impl KubeletOptions {
     }
 }
 
-/// What runs the containers.
+/// The runtime of the containers.
 #[derive(Debug, Clone)]
 pub enum Runtime {
     /// Local processes.
@@ -62,7 +62,7 @@ impl ProcessOptions {
     }
 }
 
-/// What becomes of the processes when the kubelet is shut down.
+/// The treatment of the processes when the kubelet is shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnShutdown {
     /// The processes end (TERM, at most 10 s, KILL) and their pods fail with reason `Terminated`, as when a node shuts

@@ -168,7 +168,7 @@ impl Watch {
             Ok((revision, changes)) => {
                 for change in changes {
                     if let Some(kind) = self.scope.kind_of(&change) {
-                        // An object that stopped matching is sent in its last matching state, under the revision of the
+                        // An object that stopped matching is sent with the change's object, under the revision of the
                         // change.
                         let event = self.event(kind, &change.object);
                         self.ready.push_back(event);
