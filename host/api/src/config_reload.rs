@@ -1,4 +1,4 @@
-//! Reading the configuration again while the service runs.
+//! Reloads the configuration while the service runs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use wasmspawner_spawner::Labs;
 use wasmspawner_tasks::uninterrupted::uninterrupted;
 use wasmspawner_telemetry::Reload;
 
-/// How often the files are looked at.
+/// The period of the check for changed files.
 const REREAD: Duration = Duration::from_secs(2);
 
-/// Where the configuration comes from.
+/// The source of the configuration.
 #[derive(Clone)]
 pub struct ConfigSource {
     /// The file, if there is one.
@@ -25,17 +25,17 @@ pub struct ConfigSource {
     pub read: Arc<dyn Fn() -> Result<ConfigFile, String> + Send + Sync>,
 }
 
-/// Reads the configuration again, and replaces the one in use if the new one is good in every part. Clones share it.
+/// Reads the configuration again, and replaces the one in use if every part of the new one is usable. Clones share it.
 #[derive(Clone)]
 pub struct ConfigReload {
     source: ConfigSource,
     labs: Labs,
     authenticator: Authenticator,
-    /// The configuration in use. Locked during a reload, so that two do not mix.
+    /// The configuration in use. It is locked during a reload, so that two reloads do not mix.
     running: Arc<Mutex<ConfigFile>>,
 }
 
-/// Why a configuration is not used.
+/// The reasons for which a configuration is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
     /// The file cannot be read, or has a wrong value.
@@ -57,7 +57,7 @@ impl ConfigSource {
         Ok((file, config))
     }
 
-    /// The file's name, or `--local`; the prefix of error messages.
+    /// Returns the file's name, or `--local`: the prefix of error messages.
     pub fn origin(&self) -> String {
         self.path.as_ref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string())
     }
@@ -76,13 +76,13 @@ impl ConfigSource {
 }
 
 impl ConfigReload {
-    /// For a service that runs with this configuration.
+    /// Prepares reloads for a service that runs with this configuration.
     pub fn new(source: ConfigSource, running: ConfigFile, labs: Labs, authenticator: Authenticator) -> Self {
         Self { source, labs, authenticator, running: Arc::new(Mutex::new(running)) }
     }
 
-    /// Reads the configuration again, and loads the policies again. If any part cannot be used, nothing changes. What has begun
-    /// is done as a whole, whether somebody waits for it or not.
+    /// Reads the configuration and loads the policies again. If any part cannot be used, nothing changes. A reload that
+    /// has begun is completed even if the caller stops waiting for it.
     pub async fn reload(&self) -> Result<ConfigChanges, ReloadError> {
         let this = self.clone();
         uninterrupted(async move {
@@ -120,11 +120,11 @@ impl ConfigReload {
         read.await.unwrap_or_else(|panic| Err(panic.to_string())).map_err(ReloadError::Unreadable)
     }
 
-    /// Reloads when the file has changed, or one that policies are loaded from, until `shutdown`. A file that cannot be used
-    /// leaves everything as it is.
+    /// Reloads after each change of the file, or of a file that policies are loaded from, until `shutdown`. A file that
+    /// cannot be used changes nothing.
     pub async fn follow(&self, shutdown: CancellationToken) {
         let mut known = self.source.contents().await;
-        // It may have changed while the service started.
+        // The file may have changed while the service started.
         if Box::pin(self.has_changed()).await {
             shutdown.run_until_cancelled(self.reload_and_log()).await;
         }
@@ -142,13 +142,13 @@ impl ConfigReload {
         }
     }
 
-    /// True if the file has another configuration than the one in use.
+    /// True if the configuration in the file differs from the one in use.
     async fn has_changed(&self) -> bool {
         let running = self.running.lock().await;
         self.read(&running).await.is_ok_and(|(_, _, changes)| !changes.is_empty())
     }
 
-    /// Reloads where nobody waits for the answer.
+    /// Reloads, and logs the error instead of returning it.
     pub async fn reload_and_log(&self) {
         if let Err(error) = self.reload().await {
             tracing::error!(%error, "the configuration is not reloaded; the old one stays");

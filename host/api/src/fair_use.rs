@@ -1,4 +1,4 @@
-//! Limits what one user may do at once (`limits.per_user`), so that nobody else notices.
+//! Limits on concurrent use by one user (`limits.per_user`), so that other users are not affected.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use wasmspawner_core::names::Username;
 use super::problem::Problem;
 use wasmspawner_tasks::per_key::PerKey;
 
-/// How long a request waits for those of the same user before it is refused. Waiting slows down a client that repeats a
-/// refused request at once.
+/// The time that a request waits for earlier ones of the same user before it is refused. The wait slows down a client
+/// that repeats a refused request immediately.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How many seconds' requests may come at once.
+/// The size of a burst, as the number of seconds whose requests may come at once.
 const BURST_SECONDS: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
-/// With this many users, those who have sent nothing for a while are forgotten.
+/// The number of users from which on those who have sent nothing for a while are dropped.
 const MANY_USERS: usize = 10_000;
 
-/// What each user does at the moment. Clones share it.
+/// The current use by each user. Clones share it.
 #[derive(Clone)]
 pub struct FairUse(Arc<Inner>);
 
@@ -35,11 +35,11 @@ struct Inner {
     streams: PerKey<Username>,
 }
 
-/// What somebody holds as long as a request, or a stream of events, is being answered.
+/// A permit that is held while a request or a stream of events is being answered.
 pub(crate) type UserSlot = Arc<OwnedSemaphorePermit>;
 
 impl FairUse {
-    /// Nobody does anything yet.
+    /// Creates the limits without any current use.
     pub fn new(limits: PerUserLimits) -> Self {
         let burst = limits.requests_per_second.saturating_mul(BURST_SECONDS);
         Self(Arc::new(Inner {
@@ -70,7 +70,7 @@ impl FairUse {
         })
     }
 
-    /// Notes that the user asks for a lab.
+    /// Counts a request of the user for a lab.
     pub(crate) fn spawn(&self, user: &Username) -> Result<(), Problem> {
         let Inner { limits, spawns, .. } = &*self.0;
         forget_idle(spawns);
@@ -81,7 +81,7 @@ impl FairUse {
         })
     }
 
-    /// Notes that the user asks for a kernel or a Dask pool.
+    /// Counts a request of the user for a kernel or a Dask pool.
     pub(crate) fn child(&self, user: &Username) -> Result<(), Problem> {
         let Inner { limits, kernel_starts, .. } = &*self.0;
         forget_idle(kernel_starts);
@@ -92,7 +92,7 @@ impl FairUse {
         })
     }
 
-    /// The user opens a stream of events.
+    /// Counts a stream of events that the user opens, until the returned slot is dropped.
     pub(crate) fn stream(&self, user: &Username) -> Result<UserSlot, Problem> {
         let Inner { limits, streams, .. } = &*self.0;
         streams.try_take(user).map(Arc::new).ok_or_else(|| {

@@ -12,18 +12,18 @@ use wasmspawner_spawner::Labs;
 use wasmspawner_spawner::prepull::LivePrepulls;
 use wasmspawner_telemetry::Metrics;
 
-/// Everything that the handlers need.
+/// The shared state of all handlers.
 #[derive(Clone, FromRef)]
 pub struct Api {
     /// The labs of this service.
     pub labs: Labs,
-    /// Finds out who sent a request.
+    /// Identifies the sender of a request.
     pub authenticator: Authenticator,
     /// Reads the configuration again.
     pub config: ConfigReload,
-    /// What nodes pull in advance.
+    /// The images that nodes pull in advance.
     pub prepulls: LivePrepulls,
-    /// Limits what one user may do at once.
+    /// The limits on concurrent use by one user.
     pub fair_use: FairUse,
     /// Counts requests and readers of event streams.
     pub metrics: Metrics,

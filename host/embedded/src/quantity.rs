@@ -5,7 +5,8 @@ const DECIMAL: [(&str, i32); 9] =
     [("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// A quantity in thousandths; `None` when the text is not a quantity. Finer parts are rounded up, as Kubernetes does.
+/// Parses a quantity into thousandths; `None` if the text is not a quantity. Finer parts are rounded up, as in
+/// Kubernetes.
 pub(crate) fn milli(text: &str) -> Option<i128> {
     let (number, times, over) = split(text)?;
     let digits = number.strip_prefix(['-', '+']).unwrap_or(number);
@@ -21,12 +22,12 @@ pub(crate) fn milli(text: &str) -> Option<i128> {
     Some(if number.starts_with('-') { -rounded_up } else { rounded_up })
 }
 
-/// Thousandths as a quantity.
+/// Formats thousandths as a quantity.
 pub(crate) fn from_milli(milli: i128) -> String {
     if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") }
 }
 
-/// The number in a quantity, and by what to multiply and to divide it to get thousandths.
+/// Returns the number in a quantity, with the multiplier and the divisor that convert it to thousandths.
 fn split(text: &str) -> Option<(&str, i128, i128)> {
     for (power, suffix) in (1..).zip(BINARY) {
         if let Some(number) = text.strip_suffix(suffix) {
@@ -51,7 +52,7 @@ mod tests {
     use super::{from_milli, milli};
     use serde_json::Value;
 
-    /// The table that all packages with quantities are tested with.
+    /// All packages with quantities are tested with this table.
     #[test]
     fn amounts_are_those_of_kubernetes() {
         let table = include_str!("../../../tests/tables/quantities.json");

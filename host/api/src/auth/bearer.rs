@@ -6,10 +6,10 @@ use wasmspawner_core::secret::SecretString;
 
 use super::AuthError;
 
-/// The longest token looked at, in bytes; JWTs of large sites have a few thousand.
+/// The size limit of a token, in bytes. JWTs of large sites have a few thousand.
 const LONGEST: usize = 16 * 1024;
 
-/// The token of `Authorization: Bearer TOKEN`, or JupyterHub's own `Authorization: token TOKEN`.
+/// Returns the token of `Authorization: Bearer TOKEN` or of JupyterHub's own `Authorization: token TOKEN`.
 pub(crate) fn token(headers: &HeaderMap) -> Result<SecretString, AuthError> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let header = given.next().ok_or(AuthError::Missing)?;

@@ -21,16 +21,16 @@ use wasmspawner_telemetry::trace;
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) username: Username,
-    /// The user's UID, GID and groups as far as the credential says them, or why it does not. A service has none.
+    /// The user's UID, GID and groups from the credential, or the reason why they are unknown. A service has none.
     pub(super) identity: Result<Identity, AuthError>,
     pub(super) rights: Rights,
     pub(super) token: SecretString,
     pub(super) authenticated_by: Provider,
-    /// Held while the request is answered; see [`FairUse`].
+    /// The slot that the request occupies until it is answered; see [`FairUse`].
     pub(super) slot: Option<UserSlot>,
 }
 
-/// Who says that a credential is valid.
+/// The source that has confirmed a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Provider {
     TokensFile,
@@ -40,26 +40,28 @@ pub(super) enum Provider {
 }
 
 impl Caller {
-    /// The permit that allows the caller to do this; without one, 403.
+    /// Returns the permit for an action. Fails with 403 if the caller may not do it.
     pub(crate) fn may(&self, action: Access<'_>) -> Result<Permit, Problem> {
         permit(&self.username, &self.rights, action)
             .map_err(|error| Problem::new(StatusCode::FORBIDDEN, "permission_denied", error.to_string()))
     }
 
-    /// The user whose limits hold for what the caller does: none for the Hub and administrators, who act for everybody.
+    /// Returns the user whose limits apply to the caller's actions. It is `None` for the Hub and administrators, who
+    /// act for all users.
     pub(crate) fn limited(&self) -> Option<&Username> {
         (!self.rights.is_administrative()).then_some(&self.username)
     }
 
-    /// The token that a lab gets which the caller starts with this permit: the caller's own, or an empty one.
+    /// Returns the token for a lab that the caller starts with this permit: the caller's own, or an empty one.
     pub(crate) fn token_for_lab(&self, permit: Permit) -> SecretString {
         if self.rights.may_enter_lab(permit) { self.token.clone() } else { SecretString::default() }
     }
 }
 
 impl Caller {
-    /// An ingress authenticates a browser by its cookies, which the browser also sends when a page of another site
-    /// submits a form. Such a form cannot set this header. A bearer token is never sent without intent.
+    /// Refuses a request that an ingress has authenticated if it changes something and has no header
+    /// `X-Requested-With`. An ingress authenticates a browser by its cookies, which the browser also sends when a page
+    /// of another site submits a form. Such a form cannot set this header. A bearer token is never sent without intent.
     fn refuse_cross_site(&self, method: &Method, headers: &HeaderMap) -> Result<(), AuthError> {
         let by_cookie = self.authenticated_by == Provider::Ingress;
         if by_cookie && !method.is_safe() && !headers.contains_key("x-requested-with") {

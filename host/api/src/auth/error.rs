@@ -1,4 +1,4 @@
-//! Why a request is not authenticated, and why authentication cannot be set up.
+//! Errors of authentication, for single requests and for its setup.
 
 use std::path::PathBuf;
 
@@ -7,22 +7,23 @@ use wasmspawner_core::config::auth::Incomplete;
 use wasmspawner_core::identity::UnlikelyGroups;
 use wasmspawner_core::names::Username;
 
-/// Why a request is not authenticated. No message reveals anything about a credential that its sender does not know.
+/// The reasons for which a request is not authenticated. No message reveals anything about a credential that its sender
+/// does not know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AuthError {
     /// No credential was sent.
     #[error("authentication is needed: send the header `Authorization: Bearer TOKEN`")]
     Missing,
-    /// The header has another form.
+    /// The header is malformed.
     #[error("the header Authorization is not `Bearer TOKEN`")]
     Malformed,
-    /// The token is unknown, or not valid any more.
+    /// The token is unknown or no longer valid.
     #[error("the token is not valid")]
     UnknownToken,
-    /// The token was valid until then.
+    /// The token expired at this time.
     #[error("the token expired at {0}; request a new one")]
     ExpiredToken(Timestamp),
-    /// The token is genuine, and something in it makes it unusable here.
+    /// The token is genuine, but its content makes it unusable here.
     #[error("the token cannot be used here: {0}")]
     UnsuitableToken(String),
     /// The request did not come through the ingress.
@@ -31,13 +32,13 @@ pub(crate) enum AuthError {
     /// A header of the ingress is malformed, given twice, or contradicts the token.
     #[error("the ingress sent a bad header: {0}")]
     BadIngressHeader(String),
-    /// A page of another site could have made a browser send this request.
+    /// The request may have been sent by a browser on behalf of another site's page.
     #[error(
         "a request that changes something needs the header `X-Requested-With` (any value) when an ingress authenticates \
          it, so that no page of another site can make a browser send it"
     )]
     CrossSite,
-    /// The service that knows the caller does not answer.
+    /// The identity provider does not answer.
     #[error("{0} cannot be asked about the caller at the moment")]
     Unavailable(&'static str),
     /// No uid and gid are known for the user.
@@ -45,26 +46,27 @@ pub(crate) enum AuthError {
         "no uid and gid are known for `{0}`: the identity provider has none, and auth.identities has neither an entry nor a default"
     )]
     UnknownIdentity(Username),
-    /// The identity provider does not say the user's groups. Policies decide by groups, so none is not assumed.
+    /// The identity provider does not report the user's groups. Policies decide by groups, so an empty list is not
+    /// assumed.
     #[error("the groups of `{user}` are not known: {remedy}, or list the user under auth.identities.users")]
     UnknownGroups {
         /// The user.
         user: Username,
-        /// What makes the provider say them.
+        /// The advice for an operator whose provider does not report the groups.
         remedy: &'static str,
     },
-    /// The identity provider says more groups than anybody has.
+    /// The identity provider reports more groups than any real user has.
     #[error("the groups of `{user}` cannot be used: {problem}")]
     UnlikelyGroups {
         /// The user.
         user: Username,
-        /// How many there are.
+        /// The number of groups, and the length of the longest name.
         problem: UnlikelyGroups,
     },
 }
 
 impl AuthError {
-    /// What is not known about a user; `remedy` makes the provider say the groups.
+    /// Converts the missing part of a user's identity. `remedy` is the advice for missing groups.
     pub(super) fn incomplete(user: &Username, lack: Incomplete, remedy: &'static str) -> Self {
         match lack {
             Incomplete::Numbers => Self::UnknownIdentity(user.clone()),
@@ -73,8 +75,8 @@ impl AuthError {
         }
     }
 
-    /// How much the error says about a credential that was sent. Where several methods refuse a request, the one that
-    /// says most is answered.
+    /// Ranks the error by how specific it is about a credential. If several methods refuse a request, the error with
+    /// the highest weight is the answer.
     pub(super) fn weight(&self) -> u8 {
         match self {
             Self::Missing => 0,
@@ -92,7 +94,7 @@ impl AuthError {
     }
 }
 
-/// Why authentication cannot be set up.
+/// The reasons for which authentication cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthSetupError {
     /// The file of static tokens cannot be read.
@@ -103,7 +105,7 @@ pub enum AuthSetupError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Other users may read the file of static tokens.
+    /// The file of static tokens is readable by other users.
     #[error(
         "auth.static.tokens_file: {} has mode {mode:04o}, so others can read it; run: chmod 600 {}",
         path.display(), path.display()
@@ -114,12 +116,12 @@ pub enum AuthSetupError {
         /// The file's permission bits.
         mode: u32,
     },
-    /// The file of static tokens has another format.
+    /// The file of static tokens is malformed.
     #[error("auth.static.tokens_file: {} is not a list of tokens: {problem}", path.display())]
     Malformed {
         /// The token file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The problem and its position.
         problem: String,
     },
     /// The file with the ingress's secret cannot be read.
@@ -130,7 +132,7 @@ pub enum AuthSetupError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file with the ingress's secret has no usable one.
+    /// The file with the ingress's secret does not contain a usable secret.
     #[error(
         "auth.headers.proof.shared-secret.file: {} must hold one line of at least 16 characters, without spaces",
         path.display()
@@ -139,7 +141,7 @@ pub enum AuthSetupError {
         /// The file.
         path: PathBuf,
     },
-    /// The HTTP client for the identity provider cannot be made.
+    /// The HTTP client for the identity provider cannot be created.
     #[error("auth: cannot set up HTTPS")]
     Client(#[from] reqwest::Error),
 }

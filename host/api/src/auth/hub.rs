@@ -1,4 +1,4 @@
-//! Authentication with JupyterHub's tokens, which are checked at the Hub.
+//! Authentication with JupyterHub's tokens. They are checked by the Hub.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -19,20 +19,21 @@ use crate::connections::Block;
 use wasmspawner_hub::{HubApi, HubUser, OwnerKind, traced, user_url};
 use wasmspawner_outgoing::{self as outgoing, innermost};
 
-/// Asks the Hub whom a token belongs to.
+/// Asks the Hub for the owner of a token.
 pub(super) struct Hub {
     client: Client,
     config: JupyterHubAuth,
     identities: Arc<Identities>,
-    /// With the service's own token, where the section `hub` is configured.
+    /// The Hub's API with the service's own token; `None` if the section `hub` is not configured.
     service: Option<Arc<HubApi>>,
     lookups: Lookups<Caller>,
 }
 
 const PROVIDER: &str = "JupyterHub";
-/// The largest answer that is read, in bytes: the owner of a token, with all groups.
+/// The size limit for an answer, in bytes. An answer holds the owner of a token with all groups.
 const ANSWER_BYTES: usize = 1 << 20;
-/// What makes the Hub say a user's groups. It answers about an unknown user as about one that the token may not read.
+/// The advice for an operator whose Hub does not report a user's groups. The Hub gives the same answer for an unknown
+/// user and for one that the token may not read.
 const GROUPS_REMEDY: &str = "let the user log in to JupyterHub once, give the service's own token there \
                              (hub.token_file) the scope read:users:groups";
 
@@ -47,12 +48,13 @@ impl Hub {
         Ok(Self { client, config, identities, service, lookups })
     }
 
-    /// The owner of a token that was sent from an address.
+    /// Returns the owner of a token that was sent from an address.
     pub(super) async fn caller(&self, token: SecretString, from: Option<Block>) -> Result<Caller, AuthError> {
         self.lookups.get(TokenDigest::of(token.expose()), from, self.ask(&token)).await
     }
 
-    /// The identity of a user: what the Hub says to this service or, without the section `hub`, to the caller's token.
+    /// Returns the identity of a user. The Hub is asked with the service's own token or, without the section `hub`,
+    /// with the caller's token.
     pub(super) async fn identity_of(&self, user: &Username, caller: &Caller) -> Result<Identity, AuthError> {
         let known = match &self.service {
             Some(service) => service.user(user).await.map_err(unavailable)?,
@@ -72,7 +74,7 @@ impl Hub {
         let (identity, rights) = match owner.kind {
             OwnerKind::User => {
                 let groups = owner.groups.as_deref().unwrap_or_default();
-                // The token of a server may not read what the authenticator stored, but the service may.
+                // Unlike the service, a server's token may not read the data that the authenticator stored.
                 let identity = if self.service_knows_more().await {
                     Err(AuthError::UnknownIdentity(username.clone()))
                 } else {
@@ -102,7 +104,8 @@ impl Hub {
         }
     }
 
-    /// The identity of a user: UID and GID from `auth_state` at the Hub, else from the configuration; groups from both.
+    /// Returns the identity of a user. UID and GID come from `auth_state` at the Hub, or else from the configuration;
+    /// groups come from both.
     fn identity(&self, user: &Username, at_hub: Option<&HubUser>) -> Result<Identity, AuthError> {
         let auth_state = at_hub.and_then(|known| known.auth_state.as_ref());
         let numbers = auth_state.and_then(|state| state.uid.zip(state.gid.or(state.uid)));
@@ -112,7 +115,7 @@ impl Hub {
     }
 }
 
-/// The Hub's answer; `None` when the token may not read it.
+/// Returns the Hub's answer, or `None` if the token may not read it.
 async fn answer(
     route: &'static str,
     request: RequestBuilder,

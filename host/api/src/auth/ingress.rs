@@ -22,7 +22,7 @@ use super::lookups::{Lookups, Weighed, bytes_of_user};
 use super::{AuthError, AuthSetupError, Caller};
 use wasmspawner_outgoing::{self as outgoing, innermost};
 
-/// Trusts the headers of a trusted ingress, and asks Gafaelfawr for what they do not say.
+/// Accepts the headers of a trusted ingress, and asks Gafaelfawr for data that they do not contain.
 pub(super) struct Ingress {
     client: Client,
     config: HeadersAuth,
@@ -33,13 +33,13 @@ pub(super) struct Ingress {
 }
 
 const PROVIDER: &str = "Gafaelfawr";
-/// The largest answer that is read, in bytes: what Gafaelfawr says of a token or a user.
+/// The size limit for Gafaelfawr's answer about a token or a user, in bytes.
 const ANSWER_BYTES: usize = 1 << 20;
-/// What makes Gafaelfawr say a user's groups.
+/// The advice for an operator whose Gafaelfawr does not report a user's groups.
 const GROUPS_REMEDY: &str = "let the ingress delegate a token for which Gafaelfawr says them, or let it set \
                              X-Auth-Request-Groups (auth.headers.ingress_also_sets)";
 
-/// What Gafaelfawr knows about a token and its user.
+/// Gafaelfawr's data about a token and its user.
 #[derive(Clone)]
 struct KnownUser {
     user: UserInfo,
@@ -62,7 +62,7 @@ struct UserInfo {
     details: UserDetails,
 }
 
-/// What the answer says about the user, as far as Gafaelfawr knows it.
+/// The user's details. Gafaelfawr leaves out those that it does not know.
 #[derive(Clone, Default, Deserialize)]
 struct UserDetails {
     #[serde(default)]
@@ -79,15 +79,15 @@ struct UserDetails {
     quota: Option<Quotas>,
 }
 
-/// The user's quotas, of which the one for notebooks concerns this service.
+/// The user's quotas. Only the one for notebooks concerns this service.
 #[derive(Clone, Deserialize)]
 struct Quotas {
     #[serde(default)]
     notebook: Option<NotebookQuota>,
 }
 
-/// What a user's labs may have: numbers of CPUs, and memory in GiB. A form that is not understood is an error, so that
-/// nobody gets more than the site gives.
+/// The limits of a user's labs: numbers of CPUs, and memory in GiB. An unknown form is an error, because ignoring it
+/// could give a user more than the site allows.
 #[derive(Clone, Deserialize)]
 struct NotebookQuota {
     #[serde(default)]
@@ -98,7 +98,7 @@ struct NotebookQuota {
     spawn: bool,
 }
 
-/// Users may start labs if Gafaelfawr does not say that they may not.
+/// Returns the default of `spawn`: users may start labs unless Gafaelfawr forbids it.
 fn allowed() -> bool {
     true
 }
@@ -156,7 +156,7 @@ impl Ingress {
         Ok(Caller { username, identity, rights, token, authenticated_by: Provider::Ingress, slot: None })
     }
 
-    /// What Gafaelfawr knows about the token. The token must belong to `username`.
+    /// Returns Gafaelfawr's data about the token. Fails if the token does not belong to `username`.
     async fn known_user(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
         let known = self.lookups.get(TokenDigest::of(token.expose()), None, self.ask(token)).await?;
         if known.user.username != *username {
@@ -204,8 +204,8 @@ impl Ingress {
         Ok(self.config.scopes(user, of_token.into_iter().chain(from_header)))
     }
 
-    /// The identity of the user: from Gafaelfawr, else from the configuration. Groups come from Gafaelfawr, from the
-    /// ingress's header and from the configuration; one of them has to say them.
+    /// Returns the identity of the user. It comes from Gafaelfawr, or else from the configuration. Groups come from
+    /// Gafaelfawr, from the ingress's header and from the configuration. Fails if none of these sources has them.
     fn identity(
         &self,
         headers: &HeaderMap,
@@ -251,7 +251,8 @@ impl Ingress {
     }
 }
 
-/// The value of a header that the ingress sends once. A second one would come from somebody else, so it is an error.
+/// Returns the value of a header that the ingress sends once. A second one would come from another sender, so it is an
+/// error.
 fn single_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, AuthError> {
     let mut values = headers.get_all(name).iter();
     match (values.next().map(HeaderValue::to_str), values.next()) {

@@ -9,14 +9,14 @@ use wasmspawner_core::secret::SecretString;
 
 use super::AuthSetupError;
 
-/// The content of the file `auth.headers.proof.shared-secret.file`. A changed file counts from the next request; while
-/// it cannot be used, the last content does.
+/// The content of the file `auth.headers.proof.shared-secret.file`. A changed file takes effect with the next request.
+/// While it cannot be used, the last content stays valid.
 pub(super) struct IngressSecret {
     path: PathBuf,
     last: ArcSwap<SecretString>,
 }
 
-/// A shorter secret could be guessed.
+/// The minimum length of the secret. A shorter one could be guessed.
 const SHORTEST: usize = 16;
 
 impl IngressSecret {
@@ -27,7 +27,7 @@ impl IngressSecret {
         Ok(Self { path, last: ArcSwap::from_pointee(secret) })
     }
 
-    /// True when `given` is the secret. The comparison takes the same time wherever they differ.
+    /// True if `given` is the secret. The comparison takes the same time wherever the two differ.
     pub(super) async fn is(&self, given: &str) -> bool {
         match read(&self.path).await {
             Some(secret) => self.last.store(Arc::new(secret)),

@@ -1,4 +1,4 @@
-//! A cache of answers about tokens. At most one look-up per token runs at a time.
+//! A cache of identity providers' answers about tokens. At most one look-up per token runs at a time.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use super::AuthError;
 use crate::connections::Block;
 use wasmspawner_tasks::per_key::PerKey;
 
-/// What is remembered about a token.
+/// A cached answer about a token.
 pub(super) trait Weighed {
-    /// The size of its texts in bytes.
+    /// The size of the answer's texts, in bytes.
     fn bytes(&self) -> usize;
 }
 
-/// The size of what is remembered of a user, in bytes: the groups, and the name and the mail address that people see.
+/// Returns the size of a user's cached data, in bytes: the groups, the display name and the mail address.
 pub(super) fn bytes_of_user<'a>(
     groups: impl IntoIterator<Item = &'a Group>,
     texts: [&Option<String>; 2],
@@ -28,8 +28,8 @@ pub(super) fn bytes_of_user<'a>(
     groups + texts.into_iter().flatten().map(String::len).sum::<usize>()
 }
 
-/// Answers by token. A request about a token that is being looked up waits for that look-up. When the provider does not
-/// answer, its last good answer about a token is used for a while.
+/// Answers by token. A request with a token that is being looked up waits for that look-up. While the provider does not
+/// answer, its last good answer about a token is used for a limited time.
 pub(super) struct Lookups<V> {
     provider: &'static str,
     cached_for: Duration,
@@ -40,32 +40,33 @@ pub(super) struct Lookups<V> {
 
 #[derive(Clone)]
 struct Answer<V> {
-    /// When the provider gave it.
+    /// The time at which the provider gave the answer.
     given_at: Instant,
-    /// Until when nobody asks again.
+    /// The time until which the provider is not asked again.
     fresh_until: Instant,
     result: Result<V, AuthError>,
 }
 
-/// How long a refusal is remembered. It is short, because the token may become valid.
+/// The time for which a refusal is cached. It is short because the token may become valid.
 const REFUSED_FOR: Duration = Duration::from_secs(5);
-/// After a provider did not answer, how long it is not asked about the same token.
+/// The pause before a provider that did not answer is asked about the same token again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How old an answer may be that stands in for a provider that does not answer. A token that was revoked in the
-/// meantime is accepted for that long.
+/// The time for which an answer stays usable, after its normal lifetime, while the provider does not answer. A token
+/// that was revoked in the meantime is accepted for this long.
 const LAST_GOOD_FOR: Duration = Duration::from_mins(5);
-/// How much is remembered, in bytes: about 40,000 answers. Who is asked may say much about each token.
+/// The size limit of the cache, in bytes: about 40,000 answers. The limit is in bytes because a provider's answer about
+/// one token may be long.
 const MEMORY: u64 = 64 << 20;
-/// What an answer takes beside its texts, in bytes.
+/// The size of a cache entry without its texts, in bytes.
 const ENTRY: usize = 1 << 10;
-/// The most look-ups at any one time, and how long a request waits for its turn.
+/// The limit on concurrent look-ups, and the time that a request waits for its turn.
 const MOST_AT_ONCE: usize = 64;
 const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
-/// The most look-ups for one address at any one time. The Hub has one address, and answers one question after the other.
+/// The limit on concurrent look-ups for one address. The Hub has one address, and answers one request after the other.
 const PER_ADDRESS: NonZeroU32 = NonZeroU32::new(8).expect("it is not zero");
 
 impl<V: Weighed + Clone + Send + Sync + 'static> Lookups<V> {
-    /// Answers of `provider` are kept for the duration `cached_for`.
+    /// Creates an empty cache that keeps the answers of `provider` for the duration `cached_for`.
     pub(super) fn new(provider: &'static str, cached_for: Duration) -> Self {
         let answers = Cache::builder()
             .max_capacity(MEMORY)
@@ -84,8 +85,8 @@ impl<V: Weighed + Clone + Send + Sync + 'static> Lookups<V> {
         }
     }
 
-    /// The answer about `token`: the cached one, that of a look-up under way, or the result of `ask`. `from` is the address
-    /// of who has sent the token, unless many people have it.
+    /// Returns the answer about `token`: the cached one, that of a look-up under way, or the result of `ask`. `from` is
+    /// the sender's address; `None` for an address that many people share.
     pub(super) async fn get<A>(&self, token: TokenDigest, from: Option<Block>, ask: A) -> Result<V, AuthError>
     where
         A: Future<Output = Result<V, AuthError>> + Send,
@@ -116,7 +117,7 @@ impl<V: Weighed + Clone + Send + Sync + 'static> Lookups<V> {
         }
     }
 
-    /// What is remembered after a look-up.
+    /// Returns the answer to cache after a look-up.
     fn next(&self, last: Option<Answer<V>>, result: Result<V, AuthError>) -> Answer<V> {
         let now = Instant::now();
         if matches!(result, Err(AuthError::Unavailable(_)))
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// An answer of a megabyte.
+    /// An answer of one mebibyte.
     #[derive(Clone)]
     struct Long;
 
@@ -205,7 +206,8 @@ mod tests {
         assert!(answers.iter().all(|answer| *answer == Ok(1)));
     }
 
-    /// Columns: the first answer, how much later it is asked again, the second answer, and what the second caller gets.
+    /// Columns: the first answer, the time until the second request, the provider's second answer, and the result of
+    /// the second request.
     #[tokio::test(start_paused = true)]
     async fn answers_are_remembered_for_a_limited_time() {
         let refused = || Err(AuthError::UnknownToken);
@@ -219,7 +221,7 @@ mod tests {
             (refused(), REFUSED_FOR, Ok(2), Ok(2)),
             (Err(AWAY), before(PAUSE), Ok(2), Err(AWAY)),
             (Err(AWAY), PAUSE, Ok(2), Ok(2)),
-            // The provider is away: its last good answer holds for some minutes, a refusal does not.
+            // The provider is unavailable: its last good answer stays valid for some minutes, a refusal does not.
             (Ok(1), CACHED_FOR, Err(AWAY), Ok(1)),
             (Ok(1), before(long), Err(AWAY), Ok(1)),
             (Ok(1), long, Err(AWAY), Err(AWAY)),

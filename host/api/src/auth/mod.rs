@@ -1,4 +1,4 @@
-//! Authentication: finds out who sent a request.
+//! Authentication: identifies the sender of a request.
 
 pub(crate) mod bearer;
 mod caller;
@@ -30,7 +30,7 @@ use oidc::Oidc;
 use static_tokens::StaticTokens;
 use wasmspawner_hub::HubApi;
 
-/// Authenticates requests with the configured methods, which may be replaced while the service runs. Clones share them.
+/// Authenticates requests with the configured methods. They may be replaced while the service runs. Clones share them.
 #[derive(Clone)]
 pub struct Authenticator {
     current: Arc<ArcSwap<Methods>>,
@@ -42,7 +42,7 @@ pub struct Authenticator {
 pub(crate) struct Sender {
     /// The address.
     pub(crate) peer: Option<IpAddr>,
-    /// The address for limits; `None` if many people have it.
+    /// The address for limits; `None` if many people share it.
     pub(crate) share: Option<Block>,
 }
 
@@ -61,29 +61,30 @@ enum Method {
 
 impl Authenticator {
     /// Prepares the configured methods. Static tokens are read now, so that an invalid file prevents the start. `hub`
-    /// is how the service itself asks JupyterHub about users.
+    /// is the Hub's API with the service's own token.
     pub async fn new(auth: Auth, hub: Option<Arc<HubApi>>) -> Result<Self, AuthSetupError> {
         let methods = Methods::open(auth, hub.clone()).await?;
         Ok(Self { current: Arc::new(ArcSwap::from_pointee(methods)), hub })
     }
 
-    /// Prepares the methods of another configuration. Nothing changes yet.
+    /// Prepares the methods of another configuration without using them yet.
     pub(crate) async fn prepare(&self, auth: Auth) -> Result<Methods, AuthSetupError> {
         Methods::open(auth, self.hub.clone()).await
     }
 
     /// Replaces the methods. Requests that are being authenticated finish with the old ones; cached answers are
-    /// forgotten.
+    /// dropped.
     pub(crate) fn replace(&self, methods: Methods) {
         self.current.store(Arc::new(methods));
     }
 
-    /// The caller who sent a request with these headers, according to the first method that knows the credential.
+    /// Returns the caller who sent a request with these headers, according to the first method that accepts the
+    /// credential.
     pub(crate) async fn caller(&self, headers: &HeaderMap, from: &Sender) -> Result<Caller, AuthError> {
         self.current.load_full().caller(headers, from).await
     }
 
-    /// The UID, GID and groups of `user`, for whom `caller` starts a lab or reads a form.
+    /// Returns the UID, GID and groups of `user`, for whom `caller` starts a lab or reads a form.
     pub(crate) async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
         self.current.load_full().identity_of(caller, user).await
     }
@@ -129,8 +130,9 @@ impl Methods {
         Err(refusal)
     }
 
-    /// False if JupyterHub must not see the credential: beside another identity provider, only what has the form of JupyterHub's
-    /// own tokens is sent there. A token of another one has dots, also if it is not quite in form.
+    /// False if JupyterHub must not see the credential. If another identity provider is configured, only credentials
+    /// with the form of JupyterHub's own tokens are sent there. A token of another provider has dots, even if it is
+    /// slightly malformed.
     fn may_be_the_hub_s(&self, headers: &HeaderMap) -> bool {
         let others = self.methods.iter().any(|method| matches!(method, Method::Oidc(_) | Method::Ingress(_)));
         let in_form = |token: SecretString| {
@@ -153,8 +155,8 @@ impl Methods {
         self.configured_identity(user)
     }
 
-    /// The identity from the configuration. Where an identity provider is asked as well, the default entry says nothing
-    /// about a user's groups.
+    /// Returns the identity from the configuration. If an identity provider is also configured, the default entry is
+    /// not a source of groups, so the user needs an entry of their own.
     fn configured_identity(&self, user: &Username) -> Result<Identity, AuthError> {
         let identity = self.identities.get(user).ok_or_else(|| AuthError::UnknownIdentity(user.clone()))?;
         let only_static = self.methods.iter().all(|method| matches!(method, Method::Static(_)));
@@ -166,7 +168,7 @@ impl Methods {
     }
 }
 
-/// The error that says more about a credential; the first one if both say as much.
+/// Returns the error that is more specific about a credential; the first one if they are equal.
 fn heavier(one: AuthError, other: AuthError) -> AuthError {
     if other.weight() > one.weight() { other } else { one }
 }
@@ -181,12 +183,12 @@ impl Method {
         }
     }
 
-    /// True when no method after this one, which has refused the credential, may see it.
+    /// True if no later method may see the credential, which this method has refused.
     fn is_last_for(&self, headers: &HeaderMap, error: &AuthError) -> bool {
         match self {
             Self::Oidc(oidc) => bearer::token(headers).is_ok_and(|token| oidc.claims(&token)),
             Self::Static(tokens) => bearer::token(headers).is_ok_and(|token| tokens.have_had(&token)),
-            // Who comes through the ingress is whom the ingress says, and nobody else if it is wrong.
+            // The ingress alone decides who its visitors are: if it is wrong, no other method is tried.
             Self::Ingress(_) => !matches!(error, AuthError::Missing | AuthError::UntrustedPeer),
             Self::Hub(_) => false,
         }

@@ -1,4 +1,4 @@
-//! Authentication with tokens from a file, which may change while the service runs.
+//! Authentication with tokens from a file. The file may change while the service runs.
 
 use std::collections::HashSet;
 use std::fs::Metadata;
@@ -21,9 +21,9 @@ use super::caller::Provider;
 use super::{AuthError, AuthSetupError, Caller};
 use wasmspawner_files::secret_file::exposed_mode;
 
-/// How often the file is checked for changes; a removed token may work for this long.
+/// The period of the check for changes of the file. A removed token may work for this long.
 const RECHECK: Duration = Duration::from_secs(1);
-/// The largest token file, in bytes.
+/// The size limit of the token file, in bytes.
 const LARGEST: u64 = 16 << 20;
 
 /// The tokens of a file. The file is checked for changes once a second, and at once when a token is unknown, because it
@@ -32,13 +32,13 @@ pub(super) struct StaticTokens {
     path: PathBuf,
     recheck: Duration,
     tokens: ArcSwap<Vec<TokenEntry>>,
-    /// All tokens that have been in the file since the start. One that is not there any more may come back, so nobody else is asked
-    /// about it.
+    /// All tokens that have been in the file since the start. A removed token may come back, so no other method may see
+    /// it.
     ever: std::sync::Mutex<HashSet<TokenDigest>>,
     seen: Mutex<Seen>,
 }
 
-/// Which version of the file was read, and when it was last compared with the one on disk.
+/// The version of the file that was read, and the time of its last comparison with the file on disk.
 struct Seen {
     version: Version,
     checked: Instant,
@@ -62,7 +62,7 @@ impl StaticTokens {
         Ok(Self { path, recheck: RECHECK, tokens: ArcSwap::from_pointee(tokens), ever, seen })
     }
 
-    /// True if the token is in the file, or was there since the start.
+    /// True if the token is in the file, or was in it at any time since the start.
     pub(super) fn have_had(&self, token: &SecretString) -> bool {
         self.ever.lock().unwrap_or_else(PoisonError::into_inner).contains(&TokenDigest::of(token.expose()))
     }
@@ -82,7 +82,8 @@ impl StaticTokens {
         }
     }
 
-    /// The entry with this digest. All entries are compared, each in constant time, so that timing reveals nothing.
+    /// Finds the entry with this digest. All entries are compared, each in constant time, so that timing reveals
+    /// nothing.
     fn find(&self, digest: TokenDigest) -> Option<TokenEntry> {
         let mut found = None;
         for entry in self.tokens.load().iter() {
@@ -93,9 +94,9 @@ impl StaticTokens {
         found
     }
 
-    /// Reads the file again if it has changed; does nothing if it was checked within `younger`. A client that hangs up ends its
-    /// request at any `await`. So the check is noted when it is over: otherwise who hangs up could hide tokens that were
-    /// added, and keep the one that was removed.
+    /// Reads the file again if it has changed. Does nothing if the file was checked within `younger`. A client that
+    /// hangs up cancels its request at any `await`. The check is therefore recorded only when it is complete: otherwise
+    /// such a client could hide added tokens, and keep a removed token valid.
     async fn refresh(&self, younger: Duration) {
         let mut seen = self.seen.lock().await;
         if seen.checked.elapsed() < younger {
@@ -106,8 +107,8 @@ impl StaticTokens {
         *seen = Seen { version, checked };
     }
 
-    /// Reads the file if it has changed, and returns the version that it has. While the file cannot be read, the old tokens
-    /// stay valid: somebody may be editing it, and no caller should be locked out by that.
+    /// Reads the file if it has changed, and returns its current version. While the file cannot be read, the old tokens
+    /// stay valid: it may be in the middle of an edit, which should not lock out any caller.
     async fn read_if_changed(&self, known: Version) -> Version {
         let metadata = match tokio::fs::metadata(&self.path).await {
             Ok(metadata) => metadata,
@@ -171,7 +172,7 @@ async fn read(path: &PathBuf, metadata: &Metadata) -> Result<Vec<TokenEntry>, Au
         return Ok(Vec::new());
     }
     serde_saphyr::from_str(&text).map_err(|error| {
-        // Only the first line of the error is kept; the others quote the file.
+        // Only the first line of the error is kept, because the others quote the file.
         let problem = error.to_string().lines().next().unwrap_or_default().to_owned();
         AuthSetupError::Malformed { path: path.clone(), problem }
     })
@@ -257,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Polls `work` this often at most, and drops it.
+    /// Polls `work` at most `polls` times and then drops it.
     async fn poll_at_most(mut polls: usize, work: impl Future) {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|context| {

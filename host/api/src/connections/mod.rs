@@ -1,9 +1,9 @@
-//! Limits on connections, so that somebody without a credential keeps nobody else out and fills no memory.
+//! Limits on connections, so that clients without a credential cannot block others or exhaust the memory.
 //!
-//! Everybody who connects is a *visitor* first, of whom the service knows the address only. A request with a valid
-//! credential makes the connection one of a *caller*. Memory is spent on the heads of a limited number of visitors at a
-//! time; the others wait unread. A visitor has a few seconds, and one request. Neither visitors nor callers can have all
-//! connections, and neither can one caller.
+//! Every client is a *visitor* at first: the service knows only its address. A request with a valid credential turns
+//! the visitor into a *caller*. The service reads the heads of a limited number of visitors at a time, which limits the
+//! memory; the others wait unread. A visitor has a few seconds, and one request. Visitors together, callers together,
+//! and any single caller are each limited to a part of all connections.
 
 pub(crate) mod server;
 pub(crate) mod tls;
@@ -25,31 +25,33 @@ use wasmspawner_core::names::Username;
 use crate::connections::tls::Tls;
 use wasmspawner_tasks::per_key::PerKey;
 
-/// Visitors of the API whose requests are read at a time: in all, and of one address.
+/// The limits on visitors of the API whose requests are read at a time: in total, and from one address.
 const READING: usize = 1024;
 const READING_PER_ADDRESS: u32 = 256;
-/// How long a visitor waits unread.
+/// The time that a visitor waits unread.
 const WAIT: Duration = Duration::from_secs(30);
-/// How long a visitor may take for TLS and the head of the request.
+/// The time limit for a visitor's TLS handshake and the head of the request.
 const HEAD: Duration = Duration::from_secs(10);
-/// After this time, a visitor who is slow loses the place to the next who waits.
+/// The time after which a slow visitor loses its place to the next one that waits.
 const WHILE_OTHERS_WAIT: Duration = Duration::from_secs(1);
-/// How long the service may take to look at a visitor's credential and to answer.
+/// The time limit for the service to check a visitor's credential and to answer.
 const HANDLING: Duration = Duration::from_secs(30);
-/// How long a visitor may take to read the answer.
+/// The time limit for a visitor to read the answer.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Connections of one user that stay open between requests. A proxy's are of many users, and do not count.
+/// The limit on connections of one user that stay open between requests. A proxy's connections are shared by many users
+/// and do not count.
 const KEPT_PER_USER: NonZeroU32 = NonZeroU32::new(64).expect("it is not zero");
-/// How long after the last call of JupyterHub or an administrator an address counts as theirs, and how many do at a time.
+/// The time for which an address counts as JupyterHub's or an administrator's after their last call, and the limit on
+/// the number of such addresses.
 const OF_SITE: Duration = Duration::from_mins(10);
 const SITE_ADDRESSES: usize = 256;
-/// How often a warning tells of addresses with too many connections.
+/// The minimum time between two warnings about addresses with too many connections.
 const WARN_EVERY: Duration = Duration::from_mins(1);
-/// Connections for probes and metrics: in all, and of one address.
+/// The limits on connections for probes and metrics: in total, and from one address.
 const HEALTH_CONNECTIONS: usize = 512;
 const HEALTH_CONNECTIONS_PER_ADDRESS: NonZeroU32 = NonZeroU32::new(32).expect("it is not zero");
 
-/// How connections are accepted. Clones share the limits.
+/// The rules by which connections are accepted. Clones share the limits.
 #[derive(Clone)]
 pub struct Connections {
     pub(crate) tls: Option<TlsAcceptor>,
@@ -57,11 +59,11 @@ pub struct Connections {
 }
 
 struct Limits {
-    /// Connections at any one time.
+    /// The permits for all connections.
     all: Arc<Semaphore>,
-    /// Those of visitors, at most half.
+    /// The permits for visitors, at most half of all.
     visitors: Arc<Semaphore>,
-    /// Those of callers that stay open, at most three quarters.
+    /// The permits for connections of callers that stay open, at most three quarters of all.
     callers: Arc<Semaphore>,
     per_user: PerKey<Username>,
     per_address: PerKey<Block>,
@@ -69,24 +71,24 @@ struct Limits {
     reading_per_address: PerKey<Block>,
     /// Addresses from which many people connect.
     proxies: Vec<PeerRange>,
-    /// Addresses from which JupyterHub or an administrator has called, and when they did that last. Limits by address do
-    /// not hold for them: JupyterHub asks for the labs of all users.
+    /// Addresses from which JupyterHub or an administrator has called, with the times of the last calls. They are
+    /// exempt from limits by address, because JupyterHub requests the labs of all users.
     of_site: Mutex<HashMap<Block, Instant>>,
     /// The time of the last warning about an address.
     warned: Mutex<Option<Instant>>,
 }
 
-/// Addresses that count as one: somebody who has one IPv6 address has a whole /64.
+/// Addresses that count as one. An owner of one IPv6 address has a whole /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Block(IpAddr);
 
-/// The place of one connection, until it is dropped.
+/// The place of one connection, which is held until it is dropped.
 pub(crate) struct Place {
     _all: OwnedSemaphorePermit,
     visitor: OwnedSemaphorePermit,
 }
 
-/// A connection whose address may have one.
+/// A connection that the limit of its address allows.
 pub(crate) struct Admitted {
     place: Place,
     of_address: Option<OwnedSemaphorePermit>,
@@ -99,43 +101,45 @@ pub(crate) struct Visitor {
     phase: watch::Sender<Phase>,
     /// `None` for a proxy.
     block: Option<Block>,
-    /// Given back first at the end, so that the next connection finds the address's place free.
+    /// Permits for the whole life of the connection. They are dropped first, so that the next connection finds the
+    /// address's place free.
     kept: Mutex<Vec<OwnedSemaphorePermit>>,
-    /// Given back when the answer begins, or the visitor becomes a caller.
+    /// Permits for reading. They are released when the answer begins or the visitor becomes a caller.
     reading: Mutex<Vec<OwnedSemaphorePermit>>,
-    /// Given back when the visitor becomes a caller whose connection stays open.
+    /// The permit of a visitor. It is released when the visitor becomes a caller whose connection stays open.
     visiting: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 /// The owner of a request's credential.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Who<'a> {
-    /// A user, whose limits hold.
+    /// A user, whose limits apply.
     User(&'a Username),
-    /// JupyterHub or an administrator, who act for everybody.
+    /// JupyterHub or an administrator, who act for all users.
     Site,
     /// A program of the service in a pod.
     Pod,
 }
 
-/// The use of a connection at the moment.
+/// The current use of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The head of a visitor's request is being read.
     Reading,
-    /// A visitor's request is being looked at.
+    /// A visitor's request is being handled.
     Handling,
-    /// A visitor is being answered.
+    /// The answer is being sent to a visitor.
     Answering,
-    /// The connection is a caller's.
+    /// The connection belongs to a caller.
     Called {
-        /// True if it stays open after the answer.
+        /// True if the connection stays open after the answer.
         stays: bool,
     },
 }
 
 impl Connections {
-    /// Connections to the API. `ingress` are addresses of an ingress that are known from elsewhere in the configuration.
+    /// Creates the limits on connections to the API. `ingress` are addresses of an ingress from another part of the
+    /// configuration.
     pub fn to_api(
         http: &HttpConfig,
         ingress: &[PeerRange],
@@ -147,7 +151,7 @@ impl Connections {
         Ok(Self { tls, limits: Arc::new(limits) })
     }
 
-    /// Connections to probes and metrics.
+    /// Creates the limits on connections to probes and metrics.
     pub fn to_health() -> Self {
         let limits = Limits::new(HEALTH_CONNECTIONS, HEALTH_CONNECTIONS_PER_ADDRESS, Vec::new());
         Self { tls: None, limits: Arc::new(limits) }
@@ -160,7 +164,7 @@ impl Connections {
         Some(Place { _all: all, visitor })
     }
 
-    /// Lets a connection from `peer` in, unless its address has too many.
+    /// Admits a connection from `peer`, unless its address has too many.
     pub(crate) fn admit(&self, place: Place, peer: IpAddr) -> Option<Admitted> {
         let block = self.limits.block(peer);
         let of_address = match &block {
@@ -209,7 +213,7 @@ impl Limits {
         }
     }
 
-    /// The addresses that count as one with `peer`; `None` where limits by address do not hold.
+    /// Returns the addresses that count as one with `peer`; `None` if limits by address do not apply.
     fn block(&self, peer: IpAddr) -> Option<Block> {
         let is_proxy = self.proxies.iter().any(|range| range.contains(peer));
         Some(Block::from(peer)).filter(|block| !is_proxy && !self.is_of_site(*block))
@@ -219,7 +223,7 @@ impl Limits {
         lock(&self.of_site).get(&block).is_some_and(|last| last.elapsed() < OF_SITE)
     }
 
-    /// Notes that JupyterHub or an administrator has called from an address.
+    /// Records that JupyterHub or an administrator has called from an address.
     fn note_site(&self, block: Block) {
         let mut of_site = lock(&self.of_site);
         if of_site.len() >= SITE_ADDRESSES {
@@ -230,7 +234,8 @@ impl Limits {
         }
     }
 
-    /// Closes the connection of an address that has too many. Warns at times, because it may be an unknown ingress.
+    /// Closes the connection of an address that has too many. Warns from time to time, because the address may be that
+    /// of an unknown ingress.
     fn refuse(&self, peer: IpAddr) -> Option<Admitted> {
         let mut warned = lock(&self.warned);
         if warned.is_none_or(|last| last.elapsed() > WARN_EVERY) {
@@ -244,7 +249,8 @@ impl Limits {
         None
     }
 
-    /// The address's own turn comes first, so that its connections do not queue in front of those of others.
+    /// Waits for the permits to read a request. The address's own permit is acquired first, so that its connections do
+    /// not queue in front of those of others.
     async fn may_read(&self, block: Option<Block>) -> Option<Vec<OwnedSemaphorePermit>> {
         let mut permits = Vec::with_capacity(2);
         if let Some(block) = block {
@@ -265,14 +271,15 @@ impl From<IpAddr> for Block {
 }
 
 impl Visitor {
-    /// Notes that a request has a valid credential, and whose. `extensions` are those of the request.
+    /// Records that a request has a valid credential, and its owner. `extensions` are those of the request.
     pub(crate) fn authenticated(extensions: &Extensions, who: Who<'_>) {
         if let Some(visitor) = extensions.get::<Arc<Self>>() {
             visitor.becomes_caller(who);
         }
     }
 
-    /// The addresses with which the sender of a request shares limits; `None` where limits by address do not hold.
+    /// Returns the addresses with which the sender of a request shares limits; `None` if limits by address do not
+    /// apply.
     pub(crate) fn share(extensions: &Extensions) -> Option<Block> {
         extensions.get::<Arc<Self>>()?.limited_block()
     }
@@ -303,7 +310,7 @@ impl Visitor {
         self.phase.send_replace(Phase::Called { stays });
     }
 
-    /// The permits for a connection that stays open; `None` if there are too many.
+    /// Acquires the permits for a connection that stays open; `None` if there are too many.
     fn place_of_caller(&self, user: Option<&Username>) -> Option<Vec<OwnedSemaphorePermit>> {
         let of_user = match user.filter(|_| self.limited_block().is_some()) {
             Some(user) => Some(self.limits.per_user.try_take(user)?),
@@ -313,7 +320,7 @@ impl Visitor {
         Some(of_user.into_iter().chain([of_all]).collect())
     }
 
-    /// Notes that a whole head of a request has been read.
+    /// Records that the whole head of a request has been read.
     pub(crate) fn request_begins(&self) {
         self.phase.send_if_modified(|phase| {
             let is_first = *phase == Phase::Reading;
@@ -324,7 +331,7 @@ impl Visitor {
         });
     }
 
-    /// Notes that the answer to a request begins. True if the connection stays open after it.
+    /// Records that the answer to a request begins. Returns true if the connection stays open after it.
     pub(crate) fn answer_begins(&self) -> bool {
         let phase = *self.phase.borrow();
         match phase {
@@ -337,7 +344,8 @@ impl Visitor {
         }
     }
 
-    /// Returns when a visitor has had the time for the phase of the request.
+    /// Waits until the visitor has used up the time for the current phase, or until another visitor needs its place.
+    /// Never completes for a caller.
     pub(crate) async fn time_is_over(&self) {
         let mut phases = self.phase.subscribe();
         loop {
@@ -365,7 +373,7 @@ impl Visitor {
         }
     }
 
-    /// True if all places of one kind that this visitor has are taken.
+    /// True if no place is left of a kind that this visitor occupies.
     fn others_wait(&self) -> bool {
         let is_last = |permit: &OwnedSemaphorePermit| permit.semaphore().available_permits() == 0;
         lock(&self.reading).iter().any(is_last) || lock(&self.visiting).iter().any(is_last)
@@ -378,7 +386,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 impl Visitor {
-    /// A visitor from `peer` whose turn it is.
+    /// Returns a visitor from `peer` whose request may be read.
     pub(crate) async fn of(connections: &Connections, peer: IpAddr) -> Arc<Self> {
         let place = connections.place().await.unwrap();
         connections.visitor(connections.admit(place, peer).unwrap()).await.unwrap()

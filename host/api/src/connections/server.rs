@@ -23,22 +23,23 @@ use tower::{ServiceExt as _, service_fn};
 
 use crate::connections::{Connections, Visitor};
 
-/// How long a caller may take to send the head of the next request.
+/// The time limit for a caller to send the head of the next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a client may take to read something of an answer. Events are sent every 15 s at least, so this also ends
+/// The time limit for a client to read a part of an answer. Events are sent at least every 15 s, so this also ends
 /// event streams that nobody reads.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long requests under way may still take after the service was told to stop.
+/// The time that requests under way have to finish after the shutdown begins.
 const GRACE: Duration = Duration::from_secs(5);
 /// With more headers than this, hyper refuses the request before the router can explain it. The documented limit, which
 /// is lower, is in `around.rs`.
 const HEADERS_COUNT: usize = 512;
-/// The buffer for a request's head, in bytes. It holds the documented limits for path and headers.
+/// The size of the buffer for a request's head, in bytes. It is large enough for the documented limits of path and
+/// headers.
 const HEAD_BUFFER: usize = 64 * 1024;
 /// The pause after an error that would repeat at once, such as running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `shutdown`. After that, requests under way have at most 5 s to finish.
+/// Serves connections until `shutdown`. After that, requests under way have at most 5 s to finish.
 pub async fn serve(
     listener: TcpListener,
     connections: Connections,
@@ -48,7 +49,7 @@ pub async fn serve(
     let open = TaskTracker::new();
     loop {
         let accepted = shutdown.run_until_cancelled(async {
-            // The semaphores are never closed, so there always is a place in the end.
+            // The semaphores are never closed, so there will always be a place eventually.
             let place = connections.place().await;
             (place, listener.accept().await)
         });
@@ -98,7 +99,7 @@ async fn connection(
     }
 }
 
-/// Answers the requests of one connection: one request of a visitor, any number of a caller's.
+/// Answers the requests of one connection: one request of a visitor, or any number of a caller.
 async fn requests<S>(
     stream: S,
     peer: SocketAddr,

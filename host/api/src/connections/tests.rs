@@ -16,9 +16,9 @@ fn address(last: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))
 }
 
-/// Visitors from `peer`, as many as get in at once.
+/// Admits as many visitors from `peer` as get in at once.
 fn all_from(connections: &Connections, peer: IpAddr) -> Vec<Admitted> {
-    // Tokio lets a task wait after many steps, although there is a permit.
+    // Without `unconstrained`, tokio makes a task wait after many steps even if there is a permit.
     let place = || tokio::task::unconstrained(connections.place()).now_or_never()?;
     let admitted = || connections.admit(place()?, peer);
     std::iter::from_fn(admitted).collect()
@@ -83,7 +83,7 @@ async fn one_user_keeps_so_many_connections_open_unless_they_are_a_proxy_s() {
     assert_eq!((ada, grace, proxy), (64, 64, 100));
 }
 
-/// JupyterHub has one address, and asks for the labs of all users.
+/// JupyterHub has one address and requests the labs of all users.
 #[tokio::test(start_paused = true)]
 async fn limits_by_address_do_not_hold_where_jupyterhub_has_called() {
     let connections = connections(json!({ "max_connections": 100 }));
@@ -98,8 +98,8 @@ async fn limits_by_address_do_not_hold_where_jupyterhub_has_called() {
     assert_eq!(all_from(&connections, address(1)).len(), 19, "and the one of before");
 }
 
-/// Columns: the connections, after how long the head is complete, after how long more the answer begins, and how long
-/// the connection lives.
+/// Columns: the connections, the time until the head is complete, the time from then until the answer begins, and the
+/// lifetime of the connection.
 #[tokio::test(start_paused = true)]
 async fn a_visitor_has_little_time_and_less_while_others_wait() {
     for (max_connections, head, answer, lives) in [

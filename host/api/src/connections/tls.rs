@@ -1,4 +1,4 @@
-//! The certificate of the REST API, which may be replaced while the service runs.
+//! The certificate of the REST API. It may be replaced while the service runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::TlsConfig;
 
-/// How often the files are read again.
+/// The period after which the files are read again.
 const REREAD: Duration = Duration::from_secs(10);
 
 /// The certificate of the REST API.
@@ -28,7 +28,7 @@ pub struct Tls {
 #[derive(Debug)]
 struct Current(ArcSwap<CertifiedKey>);
 
-/// Why the certificate cannot be used.
+/// The reasons for which the certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read, or is not PEM.
@@ -38,29 +38,29 @@ pub enum TlsError {
         key: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// Certificate and key do not belong together, or are of an unknown kind.
+    /// The certificate and the key do not belong together, or are of an unknown kind.
     #[error("http.tls: {} and {} cannot be used together: {problem}", cert.display(), key.display())]
     Mismatch {
         /// The file with the certificate.
         cert: PathBuf,
         /// The file with the key.
         key: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: rustls::Error,
     },
 }
 
 impl Tls {
-    /// Reads the files.
+    /// Reads the certificate and its key.
     pub fn open(files: TlsConfig) -> Result<Self, TlsError> {
         let current = Arc::new(Current(ArcSwap::from_pointee(read(&files)?)));
         Ok(Self { files, current })
     }
 
-    /// What accepts connections with the certificate that is current at that time.
+    /// Returns an acceptor. It uses the certificate that is current at the time of each connection.
     pub(crate) fn acceptor(&self) -> Result<TlsAcceptor, rustls::Error> {
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?

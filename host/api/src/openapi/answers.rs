@@ -1,4 +1,4 @@
-//! Responses that all routes have in common.
+//! Additions to the responses of all routes.
 
 use utoipa::Modify;
 use utoipa::openapi::header::{Header, HeaderBuilder};
@@ -6,7 +6,7 @@ use utoipa::openapi::{ContentBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Respon
 
 use super::operations;
 
-/// Adds the errors that every route may answer with.
+/// Adds the error responses that every route may give.
 pub(super) struct CommonErrors;
 
 impl Modify for CommonErrors {

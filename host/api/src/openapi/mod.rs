@@ -46,18 +46,18 @@ use crate::request::prefix::Prefix;
 )]
 struct Document;
 
-/// The document as it is sent. All answers share it, because anybody may ask for it.
+/// The document as it is sent. All answers share it, because it is served without a credential.
 #[derive(Clone)]
 pub struct Description(Bytes);
 
 impl Description {
-    /// The description of the API below `prefix`.
+    /// Describes the API below `prefix`.
     pub fn for_prefix(prefix: &Prefix) -> serde_json::Result<Self> {
         Ok(Self(serde_json::to_vec(&document(prefix))?.into()))
     }
 }
 
-/// The document of the API below `prefix`.
+/// Builds the document of the API below `prefix`.
 fn document(prefix: &Prefix) -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
     document.servers = Some(vec![ServerBuilder::new().url(prefix.as_str()).build()]);
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(documented, served);
     }
 
-    /// The page has every route once; those of named servers are described below the table.
+    /// The page lists every route once. Those of named servers are described below the table.
     #[test]
     fn the_page_has_all_routes() {
         let page = include_str!("../README.md");

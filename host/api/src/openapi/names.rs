@@ -6,9 +6,9 @@ use utoipa::openapi::{ObjectBuilder, OpenApi, Required, Type};
 
 use super::operations;
 
-/// The pattern of a name: no slash and no control character, no white space at either end, and neither `.` nor `..`. It
-/// is the same rule as `wasmspawner_core::names::Username`, except for the length in bytes, as a regular expression of
-/// ECMA-262.
+/// Returns the pattern of a name: no slash and no control character, no white space at either end, and neither `.` nor
+/// `..`. This is the rule of `wasmspawner_core::names::Username`, except for the length in bytes, as a regular
+/// expression of ECMA-262.
 fn pattern() -> String {
     let inner = r"[^/\u0000-\u001f\u007f-\u009f]";
     let space = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
@@ -71,8 +71,8 @@ fn named_server((path, item): (&String, &PathItem)) -> Option<(String, PathItem)
     Some((format!("{before}/{{username}}/servers/{{server}}{after}"), item))
 }
 
-/// The same rule as `wasmspawner_core::names::ObjectName`, except for the length.
-/// A name that Kubernetes allows for an object.
+/// Returns a parameter for a name that Kubernetes allows for an object. The rule is that of
+/// `wasmspawner_core::names::ObjectName`, except for the length.
 fn object(parameter: &str, example: &str, description: &str) -> Parameter {
     let label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
     let schema =
@@ -87,7 +87,7 @@ fn object(parameter: &str, example: &str, description: &str) -> Parameter {
         .build()
 }
 
-/// The same rule as `wasmspawner_core::names::ChildName`.
+/// Returns a parameter for the name of a child. The rule is that of `wasmspawner_core::names::ChildName`.
 fn child(name: &str, example: &str, what: &str) -> Parameter {
     let schema =
         ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"));

@@ -13,13 +13,13 @@ use wasmspawner_core::policy::compose::Source;
 use crate::problem::request_id::RequestId;
 use wasmspawner_spawner::DeniedBy;
 
-/// Why a request is refused. [`render`], which knows the request's id, makes a body of it.
+/// The refusal of a request. [`render`], which knows the request's id, turns it into a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     status: StatusCode,
     details: Vec<Detail>,
     retry_after: Option<u64>,
-    /// The path of the lab that is in the way.
+    /// The path of the conflicting lab.
     location: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct ErrorBody {
 }
 
 impl Detail {
-    /// A problem with the part `loc` of the request.
+    /// Creates a problem with the part `loc` of the request.
     pub(crate) fn new<L: Into<String>>(
         loc: impl IntoIterator<Item = L>,
         kind: &'static str,
@@ -88,22 +88,22 @@ impl Detail {
 }
 
 impl Problem {
-    /// One problem that is about no particular part of the request.
+    /// Creates one problem that is about no particular part of the request.
     pub(crate) fn new(status: StatusCode, kind: &'static str, msg: impl Into<String>) -> Self {
         Self::of(status, vec![Detail::new([""; 0], kind, msg)])
     }
 
-    /// One problem with the part `loc` of the request.
+    /// Creates one problem with the part `loc` of the request.
     pub(crate) fn at(status: StatusCode, loc: &[&str], kind: &'static str, msg: impl Into<String>) -> Self {
         Self::of(status, vec![Detail::new(loc.iter().copied(), kind, msg)])
     }
 
-    /// Several problems at once. `details` must not be empty.
+    /// Creates an answer with several problems. `details` must not be empty.
     pub(crate) fn of(status: StatusCode, details: Vec<Detail>) -> Self {
         Self { status, details, retry_after: None, location: None }
     }
 
-    /// The same, with who does not allow it.
+    /// Adds the source of the refusal.
     pub(crate) fn decided_by(mut self, by: DeniedBy) -> Self {
         if let [detail] = self.details.as_mut_slice() {
             detail.ctx = Some(by.into());
@@ -111,7 +111,7 @@ impl Problem {
         self
     }
 
-    /// The same, and where the lab is if it is a conflict with one.
+    /// Adds the path of the lab if the problem is a conflict.
     pub(crate) fn with_lab_at(mut self, path: String) -> Self {
         self.location = (self.status == StatusCode::CONFLICT).then_some(path);
         self
@@ -133,13 +133,14 @@ impl Problem {
         Self::at(StatusCode::NOT_FOUND, &["path", "username"], "unknown_lab", msg)
     }
 
-    /// Adds `Retry-After`: after how many seconds another attempt makes sense.
+    /// Adds `Retry-After`, the number of seconds after which another attempt makes sense.
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// The problem for an error response that a layer below made without a [`Problem`], known only by its status.
+    /// Returns the problem for an error response that a lower layer created without a [`Problem`]; only its status is
+    /// known.
     fn of_status(status: StatusCode) -> Self {
         let (kind, msg) = match status {
             StatusCode::NOT_FOUND => ("unknown_route", "there is no such route"),
@@ -163,7 +164,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Gives an error response its body, so that errors have one format, whatever layer made them.
+/// Adds the body to an error response, so that the errors of all layers have the same format.
 pub(crate) fn render(response: Response, request_id: &RequestId) -> Response {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {

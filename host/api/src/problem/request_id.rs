@@ -1,4 +1,4 @@
-//! The id of a request, in its answer and in every log line about it.
+//! The id of a request. It is in the answer and in every log line about the request.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
@@ -14,7 +14,7 @@ const LONGEST: usize = 64;
 pub(crate) struct RequestId(String);
 
 impl RequestId {
-    /// The id in the request's header, if it is valid; otherwise a new one.
+    /// Returns the id in the request's header if it is valid; otherwise a new one.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
         headers
@@ -31,7 +31,7 @@ impl RequestId {
         &self.0
     }
 
-    /// The id as a header value. It always is a valid one.
+    /// Returns the id as a header value. It is always valid.
     pub(crate) fn to_header(&self) -> Option<HeaderValue> {
         HeaderValue::from_str(&self.0).ok()
     }

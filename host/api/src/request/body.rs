@@ -1,4 +1,4 @@
-//! The extractor of JSON bodies: checks the content type and the size.
+//! The extractor of JSON bodies. It checks the content type and the size.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::problem::Problem;
 
-/// How long a client may take to send a body.
+/// The time limit for sending a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The bytes of a body with the content type `application/json`.

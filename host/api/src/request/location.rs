@@ -6,7 +6,7 @@ use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
 
 use super::prefix::Prefix;
 
-/// The URL path of a lab.
+/// Returns the URL path of a lab.
 pub(crate) fn of_lab(prefix: &Prefix, key: &LabKey) -> String {
     format!("{}{}", prefix.as_str(), below_prefix(key))
 }
@@ -20,7 +20,7 @@ fn below_prefix(key: &LabKey) -> String {
     path
 }
 
-/// The URL path of a kernel or a Dask pool below the prefix.
+/// Returns the URL path of a kernel or a Dask pool below the prefix.
 pub(crate) fn of_child(key: &SpawnKey) -> String {
     let lab = below_prefix(&key.lab);
     let Some(child) = &key.child else { return lab };
@@ -31,7 +31,7 @@ pub(crate) fn of_child(key: &SpawnKey) -> String {
     format!("{lab}/{folder}/{}", segment(child.name.as_str()))
 }
 
-/// One segment of a path: everything but RFC 3986's unreserved characters and `@` is percent-encoded.
+/// Encodes one segment of a path: everything but RFC 3986's unreserved characters and `@` is percent-encoded.
 fn segment(name: &str) -> String {
     percent_encoded(name, b"@")
 }

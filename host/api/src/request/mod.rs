@@ -1,4 +1,4 @@
-//! What requests consist of: paths, bodies, and where an answer leads.
+//! The parts of requests: paths and bodies; and the URL paths in answers.
 
 pub(crate) mod body;
 pub(crate) mod location;

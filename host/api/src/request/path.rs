@@ -1,4 +1,4 @@
-//! The extractor of names in paths: they are parsed before a handler runs.
+//! Extractors of names in paths. The names are parsed before a handler runs.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::StatusCode;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use wasmspawner_core::config::HttpConfig;
 
-/// A path prefix such as `/spawner/v1`: it begins with a slash and does not end with one.
+/// A path prefix such as `/spawner/v1`. It begins with a slash and does not end with one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(Arc<str>);
 
 impl Prefix {
-    /// The prefix of a checked configuration.
+    /// Returns the prefix of a checked configuration.
     pub fn of(config: &HttpConfig) -> Self {
         Self(config.prefix.as_str().into())
     }

@@ -1,5 +1,5 @@
-//! What happens around every request, whatever its route: request id, tracing span, limits on the request's head,
-//! metrics, and the format of errors.
+//! The processing that all routes share: request id, tracing span, limits on the request's head, metrics, and the
+//! format of errors.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::problem::request_id::{self, RequestId};
 use crate::problem::{Problem, render};
 use wasmspawner_telemetry::{Metrics, trace};
 
-/// The most that a request's headers may hold in all, in bytes.
+/// The size limit of all headers of a request, in bytes.
 const HEADERS_SIZE: usize = 32 * 1024;
-/// The most headers a request may have.
+/// The limit on the number of a request's headers.
 const HEADERS_COUNT: usize = 100;
-/// The longest path and query, in bytes.
+/// The size limit of path and query, in bytes.
 const TARGET_LENGTH: usize = 8 * 1024;
 
 /// The outermost layer of the router.
@@ -47,7 +47,8 @@ pub(crate) async fn every_request(State(metrics): State<Metrics>, request: Reque
     answering.instrument(span).instrument(traced.clone()).await
 }
 
-/// Answers for a handler that panicked. The panic's message goes only to the log, because it may hold private data.
+/// Answers the request of a handler that panicked. The panic's message goes only to the log, because it may hold
+/// private data.
 #[expect(clippy::needless_pass_by_value, reason = "the signature is tower-http's")]
 pub(crate) fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let message = panic

@@ -1,4 +1,4 @@
-//! All routes of the API, each with its handler. Nothing else is here.
+//! All routes of the API, each with its handler.
 
 pub(crate) mod around;
 pub(crate) mod ready;
@@ -126,7 +126,7 @@ pub(crate) fn routes() -> Vec<Route> {
     lab_routes().into_iter().chain(public_routes()).collect()
 }
 
-/// The router of the API, with all routes below the prefix. A body may have at most `body_limit` bytes.
+/// Builds the router of the API, with all routes below the prefix. A body may have at most `body_limit` bytes.
 pub fn router(api: Api, body_limit: usize) -> Router {
     let labs = collect(lab_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_ready));
     let routes = labs.merge(collect(public_routes()));

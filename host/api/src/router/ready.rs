@@ -1,4 +1,5 @@
-//! Requests about labs are refused until the service knows all labs: a Hub that gets a 404 takes its lab for stopped.
+//! Refuses requests about labs until the service knows all labs. A Hub that gets a 404 would assume that its lab has
+//! stopped.
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -7,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use crate::problem::Problem;
 use wasmspawner_spawner::Labs;
 
-/// 503 until the service is ready.
+/// Answers with 503 until the service is ready.
 pub(crate) async fn when_ready(State(labs): State<Labs>, request: Request, next: Next) -> Response {
     if labs.is_ready() { next.run(request).await } else { Problem::not_ready().into_response() }
 }

@@ -7,7 +7,7 @@ use wasmspawner_core::policy::FieldError;
 use crate::problem::{Detail, Problem};
 use wasmspawner_spawner::SpawnError;
 
-/// After how many seconds a refused spawn may be tried again.
+/// The number of seconds after which a refused spawn may be tried again.
 const SPAWN_PAUSE: u64 = 5;
 
 impl From<SpawnError> for Problem {
@@ -80,7 +80,7 @@ impl From<Refusal> for Problem {
 }
 
 impl Problem {
-    /// 503: the service does not know its labs yet, and a 404 would say that there is no lab.
+    /// 503: the service does not know its labs yet. A 404 would mean that there is no lab.
     pub(crate) fn not_ready() -> Self {
         let msg = "the service has just started and does not know its labs yet; try again in a moment";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", msg).retry_after(1)
@@ -95,7 +95,7 @@ fn invalid(errors: &[FieldError]) -> Problem {
     Problem::of(StatusCode::UNPROCESSABLE_ENTITY, details.collect())
 }
 
-/// The parts of a field's name: `volumes[3].name` becomes `volumes`, `3`, `name`.
+/// Splits a field's name into its parts: `volumes[3].name` becomes `volumes`, `3`, `name`.
 fn path(field: &str) -> impl Iterator<Item = String> {
     field.split(['.', '[', ']']).filter(|step| !step.is_empty()).map(str::to_owned)
 }

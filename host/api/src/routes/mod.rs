@@ -1,4 +1,4 @@
-//! One file for each route, or for those that belong together.
+//! The handlers of the routes: one file for each route, or for routes that belong together.
 
 pub(crate) mod blueprints;
 pub(crate) mod config;

@@ -1,4 +1,5 @@
-//! What the programs of the service in pods need of a route: their credential is checked, and they follow a stream.
+//! Shared parts of the routes for the service's programs in pods: the check of their credential, and the stream that
+//! they follow.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -16,11 +17,12 @@ use crate::connections::{Visitor, Who};
 use crate::problem::Problem;
 use wasmspawner_spawner::Labs;
 
-/// A comment that is sent every 15 s without anything else, so that both sides notice when the connection is dead.
+/// A comment that is sent after every 15 s without other data, so that both sides notice a dead connection.
 const KEEP_ALIVE: &[u8] = b": still there\n\n";
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// Refuses everybody but the program in the pod of this child. Whether there is such a child is not told.
+/// Refuses every sender except the program in the pod of this child. The error does not reveal whether there is such a
+/// child.
 pub(crate) fn check(
     labs: &Labs,
     key: &SpawnKey,
@@ -36,13 +38,13 @@ pub(crate) fn check(
     Err(Problem::at(StatusCode::UNAUTHORIZED, &["header", "authorization"], "invalid_token", msg))
 }
 
-/// 503: programs hold as many connections as they may.
+/// 503: programs hold the maximum number of connections.
 pub(crate) fn too_many() -> Problem {
     let msg = "too many pods are connected; they try again by themselves";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_launchers", msg).retry_after(5)
 }
 
-/// The stream that a program follows, until `frames` or the service ends.
+/// Returns the stream that a program follows, until `frames` or the service ends.
 pub(crate) fn stream(
     frames: impl Stream<Item = Bytes> + Send + 'static,
     shutdown: CancellationToken,
@@ -56,7 +58,7 @@ pub(crate) fn stream(
         let next = timeout(KEEP_ALIVE_EVERY, shutdown.run_until_cancelled(frames.next())).await;
         let bytes = match next {
             Ok(Some(Some(frame))) => frame,
-            // Another connection of the child has replaced this one, it is gone, or the service ends.
+            // Another connection of the child has replaced this one, the child is gone, or the service ends.
             Ok(_) => return None,
             Err(_) => Bytes::from_static(KEEP_ALIVE),
         };

@@ -18,7 +18,7 @@ use wasmspawner_telemetry::Metrics;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The router for the listener of probes and metrics.
+/// Builds the router for the listener of probes and metrics.
 pub fn probes(labs: Labs, metrics: Metrics) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "alive\n" }))
@@ -66,7 +66,7 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     }
 }
 
-/// How long a new task waits until a thread is free to run it. It grows when something blocks the threads.
+/// Measures the time that a new task waits for a free thread. It grows if something blocks the threads.
 async fn event_loop_delay() -> Duration {
     let asked = Instant::now();
     tokio::spawn(async move { asked.elapsed() }).await.unwrap_or_default()

@@ -54,7 +54,8 @@ pub(crate) async fn spawn_lab(
     let permit = caller.may(Access::Spawn(&key))?;
     let lab = location::of_lab(&prefix, &key);
     let in_the_way = |problem: SpawnError| Problem::from(problem).with_lab_at(lab.clone());
-    // A request that costs no more than this does not count: a client may repeat it while the cluster is away.
+    // A request that fails here does not count against the limit, because it is cheap: a client may repeat it while the
+    // cluster is unavailable.
     labs.can_spawn(&key.clone().into()).map_err(in_the_way)?;
     if let Some(user) = caller.limited() {
         fair_use.spawn(user)?;

@@ -51,7 +51,7 @@ pub(crate) struct ResolvedBlueprint {
 }
 
 impl Blueprint {
-    /// All of a site, sorted by name.
+    /// Returns all blueprints of a site, sorted by name.
     pub(crate) fn all(blueprints: &ExtendedLibrary) -> Vec<Self> {
         let usable = blueprints
             .library

@@ -1,4 +1,4 @@
-//! A Dask pool, and what its scheduler says.
+//! A Dask pool, and the reports of its scheduler.
 
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ pub(crate) struct SchedulerReport {
     pub(crate) wanted: u32,
 }
 
-/// Parses what a pool's scheduler says.
+/// Parses the report of a pool's scheduler.
 pub(crate) fn parse_report(body: &[u8]) -> Result<SchedulerReport, Problem> {
     let invalid = |msg: String| Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["body"], "invalid_body", msg);
     let report: SchedulerReport =

@@ -20,7 +20,7 @@ use super::spawn::{
 };
 use crate::problem::{Detail, Problem};
 
-/// Most characters of a certificate or its key.
+/// The limit on the characters of a certificate or its key.
 const LONGEST_PEM: usize = 16 << 10;
 /// The longest idle time-out: a year, in seconds.
 const LONGEST_IDLE: u32 = 366 * 24 * 60 * 60;
@@ -200,7 +200,7 @@ fn seconds(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Option<u32> {
     seconds
 }
 
-/// A whole number. In JSON, 2.0 is the integer 2.
+/// Returns the value as a whole number. In JSON, 2.0 is the integer 2.
 fn whole(value: &Json) -> Option<u32> {
     let number = value.as_f64()?;
     #[expect(

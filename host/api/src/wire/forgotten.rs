@@ -1,4 +1,4 @@
-//! Labs that JupyterHub does not know any more.
+//! The answer about labs that JupyterHub no longer knows.
 
 use jiff::SignedDuration;
 use serde::Serialize;

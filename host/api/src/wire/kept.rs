@@ -1,4 +1,4 @@
-//! The answer about an object that stays.
+//! The answer about an object that is kept when labs end.
 
 use serde::Serialize;
 use utoipa::ToSchema;

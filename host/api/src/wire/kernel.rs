@@ -104,7 +104,7 @@ pub(crate) fn parse_signal(body: &[u8]) -> Result<u8, Problem> {
     })
 }
 
-/// Parses what a launcher says about its process.
+/// Parses a launcher's report about its process.
 pub(crate) fn parse_process(body: &[u8]) -> Result<KernelProcess, Problem> {
     let process: Process = serde_json::from_value(parse_json(body)?).map_err(|error| unexpected(&error))?;
     let state = match (process.state, process.exit_code) {

@@ -18,10 +18,10 @@ use super::spawn::{
 };
 use crate::problem::{Detail, Problem};
 
-/// Most words of a kernel's command, and most characters of each.
+/// The limits on the number of words in a kernel's command, and on the characters of each word.
 const MOST_WORDS: usize = 128;
 const LONGEST_WORD: usize = 4096;
-/// Most characters of any other text.
+/// The limit on the characters of any other text.
 const LONGEST_TEXT: usize = 1024;
 
 /// The kernel to start.
@@ -106,7 +106,7 @@ pub(crate) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem> {
     let mut at_top =
         Texts { at: vec!["body"], fields: &mut fields, longest: LONGEST_TEXT, mistakes: &mut mistakes };
     let name = at_top.required("kernel_name");
-    // Only here null means the same as nothing.
+    // Only for this field, null means the same as a missing one.
     at_top.fields.retain(|name, value| name != "working_dir" || !value.is_null());
     let working_dir = at_top.optional("working_dir");
     let command = command(fields.remove("command"), &mut mistakes);
@@ -132,7 +132,7 @@ pub(crate) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem> {
 pub(super) struct Texts<'a> {
     pub(super) at: Vec<&'a str>,
     pub(super) fields: &'a mut Map<String, Json>,
-    /// Most characters of one text.
+    /// The limit on the characters of one text.
     pub(super) longest: usize,
     pub(super) mistakes: &'a mut Vec<Detail>,
 }

@@ -111,7 +111,7 @@ struct DecidedBy {
 }
 
 impl Lab {
-    /// The lab, as this caller may see it.
+    /// Describes the lab with the details that this caller may see.
     pub(crate) fn of(lab: &LabSnapshot, permit: Permit) -> Self {
         let key = lab.key.clone();
         let LabDetails { description, env, started_at } = LabDetails::clone(&lab.about);
@@ -143,7 +143,7 @@ impl Lab {
     }
 }
 
-/// Who decided what, if the caller is an administrator.
+/// Returns the fields by who decided them if the caller is an administrator; otherwise none.
 pub(super) fn for_administrators(decided_by: FieldsBySource, permit: Permit) -> FieldsBySource {
     if permit == Permit::Administrator { decided_by } else { FieldsBySource::new() }
 }

@@ -1,4 +1,4 @@
-//! The answer to who has which lab.
+//! The answer about the lab of a user string.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -25,7 +25,7 @@ pub(crate) struct LabLookup {
 }
 
 impl LabLookup {
-    /// The answer about the lab at `path`.
+    /// Creates the answer about the lab at `path`.
     pub(crate) fn new(asked: &UserString, path: String, lab: &LabSnapshot) -> Self {
         let key = asked.lab();
         Self {

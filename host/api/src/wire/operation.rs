@@ -123,7 +123,7 @@ enum Blame {
 }
 
 impl Operation {
-    /// The operation, as this caller may see it.
+    /// Describes the operation with the details that this caller may see.
     pub(crate) fn of(record: &OperationRecord, permit: Permit) -> Self {
         Self {
             job_id: record.job_id.to_string(),

@@ -9,7 +9,7 @@ use wasmspawner_core::images::{FailedPull, LabNode, NeededImage, NodeImages, Pul
 use super::images::NodeReport;
 use wasmspawner_spawner::prepull::PrepullReport;
 
-/// At most so many pulls that have failed are listed; `failed_count` says how many there are.
+/// The limit on the number of failed pulls in the answer; `failed_count` is the total.
 const MOST_FAILED: usize = 1000;
 
 /// The images that nodes pull before somebody asks for them.

@@ -1,4 +1,4 @@
-//! What has changed when the configuration was read again.
+//! The answer about the changes after a reload of the configuration.
 
 use serde::Serialize;
 use utoipa::ToSchema;

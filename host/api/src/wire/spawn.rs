@@ -61,7 +61,7 @@ pub(super) fn environment() -> Object {
         .build()
 }
 
-/// A parsed body.
+/// A parsed body of a request to spawn.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ParsedSpawn {
     pub(crate) options: Options,
@@ -110,7 +110,8 @@ fn parse_user_string(text: &Json, mistakes: &mut Vec<Detail>) -> Option<UserStri
 }
 
 impl ParsedSpawn {
-    /// The lab to start, and what it is to be. The path names the lab, or its user alone if there is a user string.
+    /// Returns the lab to start and its wanted content. The path names the lab, or only its user if there is a user
+    /// string.
     pub(crate) fn lab(&self, path: &LabKey) -> Result<(LabKey, Wanted), Problem> {
         let Some(text) = &self.user_string else { return Ok((path.clone(), Wanted::default())) };
         let lab = text.lab();
@@ -124,10 +125,10 @@ impl ParsedSpawn {
 
 const USER_STRING: [&str; 2] = ["body", "user_string"];
 
-/// How large a part of a body may be.
+/// The limits on a part of a body.
 pub(super) struct SizeLimit {
     entries: usize,
-    /// Of all names and values together, as JSON.
+    /// The limit on the bytes of all names and values together, as JSON.
     bytes: usize,
 }
 
@@ -135,7 +136,7 @@ pub(super) const OPTIONS_LIMIT: SizeLimit = SizeLimit { entries: 128, bytes: 64 
 pub(super) const ENV_LIMIT: SizeLimit = SizeLimit { entries: 512, bytes: 256 << 10 };
 
 impl SizeLimit {
-    /// The entries, or none and one mistake if they are too many or too large.
+    /// Returns the entries. If they are too many or too large, returns none and adds one mistake.
     pub(super) fn check(
         &self,
         part: &str,

@@ -54,7 +54,7 @@ impl From<lifecycle::PodPresence> for PodPresence {
 }
 
 impl StatusFilter {
-    /// The filter of this name; `None` for an unknown name.
+    /// Returns the filter of this name; `None` for an unknown name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "starting" => Some(Self::Starting),

@@ -1,4 +1,4 @@
-//! One request about objects, with everything that its answer depends on.
+//! A request about objects, with all inputs of its answer.
 
 use super::Server;
 use super::failure::Failure;
@@ -13,23 +13,24 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Call {
     pub(super) server: Arc<Server>,
     pub(super) resource: Arc<Resource>,
-    /// The namespace in the path; none for cluster-wide kinds and requests about all namespaces.
+    /// The namespace in the path; `None` for cluster-wide kinds and requests about all namespaces.
     pub(super) namespace: Option<String>,
     pub(super) query: Query,
     pub(super) accept: Accept,
-    /// Ends the long-running answers of a listener that is shut down.
+    /// Cancelled when the listener is shut down, which ends its long-running answers.
     pub(super) shutdown: CancellationToken,
     pub(super) content_type: String,
     pub(super) body: Bytes,
 }
 
 impl Call {
-    /// Where the object `name` is stored.
+    /// Returns the key under which the object `name` is stored.
     pub(super) fn key(&self, name: &str) -> Key {
         self.resource.key(self.namespace.as_deref(), name)
     }
 
-    /// The namespace in the path, which creating an object of a namespaced kind needs.
+    /// Returns the namespace in the path. Fails if it is missing and the kind is namespaced, because the creation of an
+    /// object needs it.
     pub(super) fn required_namespace(&self) -> Result<Option<&str>, Failure> {
         match (&self.namespace, self.resource.namespaced) {
             (None, true) => {
@@ -45,14 +46,14 @@ impl Call {
 pub(super) enum Accept {
     /// The objects themselves.
     Json,
-    /// A `Table` of `meta.k8s.io/v1` for humans, as `kubectl get` asks for.
+    /// A `Table` of `meta.k8s.io/v1` for humans, as `kubectl get` requests it.
     Table,
     /// Only the metadata: `PartialObjectMetadata` of `meta.k8s.io/v1`.
     Metadata,
 }
 
 impl Accept {
-    /// The first form in the client's list that is served here. No header means JSON.
+    /// Chooses the first form in the client's list that is served here. No header means JSON.
     pub(super) fn negotiate(header: Option<&str>) -> Result<Self, Failure> {
         let Some(header) = header else { return Ok(Self::Json) };
         header.split(',').find_map(Self::read).ok_or_else(Failure::not_acceptable)
@@ -83,18 +84,18 @@ impl Accept {
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the part of a URI after `?`.
+    /// Parses the part of a URI after `?`.
     pub(super) fn parse(query: Option<&str>) -> Self {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         Self(pairs.map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
     }
 
-    /// The value of `name`, unless it is missing or empty.
+    /// Returns the value of `name`, unless it is missing or empty.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
     }
 
-    /// Whether `name` is switched on. As with Kubernetes, `?watch` alone and `?watch=1` do.
+    /// True if `name` is switched on. As in Kubernetes, `?watch` alone and `?watch=1` both do so.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.0
             .iter()
@@ -102,7 +103,7 @@ impl Query {
             .is_some_and(|(_, value)| !matches!(value.as_str(), "false" | "0" | "False"))
     }
 
-    /// The value of `name` as a number or another type that has a textual form.
+    /// Parses the value of `name` as a number or another type with a textual form.
     pub(super) fn value<T: FromStr>(&self, name: &str) -> Result<Option<T>, Failure> {
         self.text(name)
             .map(|text| {
@@ -113,7 +114,7 @@ impl Query {
             .transpose()
     }
 
-    /// Whether nothing may be stored (`dryRun=All`).
+    /// True if nothing may be stored (`dryRun=All`).
     pub(super) fn dry_run(&self) -> Result<bool, Failure> {
         match self.text("dryRun") {
             None => Ok(false),

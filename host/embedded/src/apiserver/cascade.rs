@@ -1,8 +1,8 @@
-//! Deleting an object and everything that has to follow: dependents, what is in a namespace, and the objects of a
-//! custom kind.
+//! Deletion of an object with everything that depends on it: dependents, the content of a namespace, and the objects of
+//! a custom kind.
 //!
-//! Kubernetes has controllers that get there in time; here it happens inside the transaction that deletes, and as far
-//! as finalizers and grace periods let it. Each later removal takes it further.
+//! In Kubernetes, controllers do this eventually. Here it happens inside the transaction that deletes, until finalizers
+//! and grace periods stop it. Each later removal continues it.
 
 use super::deletion::DeleteOptions;
 use super::failure::Failure;
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// What became of an object that was to be deleted.
+/// The result of the deletion of an object.
 #[derive(Debug)]
 pub(super) enum Deleted {
-    /// It is gone; this was its last state.
+    /// The object is gone; this was its last state.
     Removed(Arc<Object>),
-    /// It is removed when it has no finalizers left and its grace period is over.
+    /// The object is removed when it has no finalizers left and its grace period is over.
     Marked(Arc<Object>),
 }
 
@@ -45,7 +45,7 @@ impl<'a, 't> Cascade<'a, 't> {
         Self { server, transaction, removed: VecDeque::new(), namespaces: BTreeSet::new() }
     }
 
-    /// Deletes an object as far as it can go now, and all that follows.
+    /// Deletes an object with everything that depends on it. Objects with finalizers or a grace period are only marked.
     pub(super) fn delete(
         mut self,
         resource: &Arc<Resource>,
@@ -54,7 +54,7 @@ impl<'a, 't> Cascade<'a, 't> {
     ) -> Result<Deleted, Failure> {
         let deleted = self.begin(resource, key, options)?;
         self.follow_up();
-        // A namespace without content is gone by now.
+        // A namespace without content is already gone.
         match deleted {
             Deleted::Marked(marked) => Ok(match self.transaction.get(&resource.collection, key) {
                 Some(now) => Deleted::Marked(now),
@@ -64,7 +64,8 @@ impl<'a, 't> Cascade<'a, 't> {
         }
     }
 
-    /// Removes an object that nothing holds back any more, and all that follows. Returns its last state.
+    /// Removes an object that no longer has finalizers or a grace period, with everything that depends on it. Returns
+    /// its last state.
     pub(super) fn finish(mut self, resource: &Arc<Resource>, key: &Key) -> Option<Arc<Object>> {
         let last = if resource.is_core("namespaces") {
             self.namespaces.insert(key.name.clone());
@@ -108,8 +109,8 @@ impl<'a, 't> Cascade<'a, 't> {
         Ok(Deleted::Marked(self.transaction.put(&resource.collection, document)))
     }
 
-    /// Deletes something that may have gone meanwhile, which is fine. Objects of a kind that is not served any more, which
-    /// an older state may have, go at once.
+    /// Deletes an object that may already be gone, which is not an error. Objects of a kind that is no longer served,
+    /// which an older state may contain, are removed at once.
     fn begin_quietly(&mut self, collection: &CollectionName, key: &Key) {
         match self.server.registry.first(|kind| kind.collection == *collection) {
             Some(resource) => drop(self.begin(&resource, key, &DeleteOptions::default())),
@@ -123,7 +124,7 @@ impl<'a, 't> Cascade<'a, 't> {
         Some(last)
     }
 
-    /// Follows up until nothing more can be done now.
+    /// Processes removals and namespaces until nothing more can be done now.
     fn follow_up(&mut self) {
         loop {
             if let Some((resource, object)) = self.removed.pop_front() {
@@ -136,7 +137,7 @@ impl<'a, 't> Cascade<'a, 't> {
         }
     }
 
-    /// What follows from the removal of an object.
+    /// Handles the consequences of the removal of an object.
     fn follow(&mut self, resource: &Resource, object: &Object) {
         let document = object.document();
         for (collection, key) in self.transaction.dependents(metadata::uid(document)) {
@@ -193,7 +194,7 @@ impl<'a, 't> Cascade<'a, 't> {
         state.collections().flat_map(keys).collect()
     }
 
-    /// Whether any owner of the object is there. Owners of kinds that are not served here count as there.
+    /// True if any owner of the object exists. Owners of kinds that are not served here count as existing.
     pub(super) fn has_living_owner(&self, dependent: &Document) -> bool {
         let namespace = metadata::namespace(dependent);
         owner_references(dependent).any(|reference| {

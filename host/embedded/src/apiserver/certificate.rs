@@ -11,8 +11,8 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// A self-signed certificate for `localhost` and the address of a listener. Its key never leaves the process: make one
-/// at each start. Clients trust it by the [`kubeconfig`].
+/// A self-signed certificate for `localhost` and the address of a listener. Its key never leaves the process, so a new
+/// certificate is needed at each start. Clients trust it through the [`kubeconfig`].
 #[derive(Clone)]
 pub struct Certificate {
     pem: String,
@@ -20,7 +20,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Makes a certificate for a server at `address`, any of `127.0.0.0/8` or `::1`.
+    /// Creates a certificate for a server at `address`, any of `127.0.0.0/8` or `::1`.
     pub fn for_loopback(address: IpAddr) -> io::Result<Self> {
         let names = ["localhost".to_owned(), address.to_string()];
         let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
@@ -37,8 +37,8 @@ impl Certificate {
     }
 }
 
-/// The kubeconfig of a client that trusts `certificate` and shows `token`. It holds a secret: write it where only its
-/// owner can read it.
+/// Returns the kubeconfig of a client that trusts `certificate` and sends `token`. The text holds a secret: write it to
+/// a file that only its owner can read.
 pub fn kubeconfig(address: SocketAddr, certificate: &Certificate, token: &str) -> String {
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "embedded",
@@ -51,6 +51,6 @@ pub fn kubeconfig(address: SocketAddr, certificate: &Certificate, token: &str) -
             "cluster": "embedded", "user": "embedded", "namespace": "default",
         }}],
     });
-    // YAML reads JSON.
+    // JSON is valid YAML.
     format!("{config:#}\n")
 }

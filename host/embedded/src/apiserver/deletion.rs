@@ -1,4 +1,4 @@
-//! Deleting: what a client may say about it, and what becomes of the object itself.
+//! Deletion: the client's options, and the grace period of the object itself.
 
 use super::call::Query;
 use super::failure::Failure;
@@ -9,23 +9,23 @@ use bytes::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{self as meta, Preconditions};
 use serde_json::Value;
 
-/// What a client asks for with a deletion.
+/// The client's options of a deletion.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeleteOptions {
-    /// Seconds that the object gets to end; none leaves it to the object.
+    /// The grace period in seconds; `None` for that of the object.
     pub(super) grace: Option<i64>,
     pub(super) dry_run: bool,
     preconditions: Preconditions,
 }
 
 impl DeleteOptions {
-    /// Reads them from the body, or from the query.
+    /// Reads the options from the body, or from the query.
     pub(super) fn parse(body: &Bytes, query: &Query) -> Result<Self, Failure> {
         let body = if body.is_empty() { Value::Object(Document::new()) } else { input::parse(body)? };
         let body: meta::DeleteOptions = serde_json::from_value(body)
             .map_err(|error| Failure::bad_request(format!("cannot read the DeleteOptions: {error}")))?;
         let policy = body.propagation_policy.as_deref().or_else(|| query.text("propagationPolicy"));
-        // Dependents go after their owner.
+        // Dependents are deleted after their owner.
         if let Some(other) = policy.filter(|policy| *policy != "Background") {
             return Err(Failure::bad_request(format!(
                 "propagationPolicy {other:?} is not supported by this API server; use \"Background\""
@@ -39,15 +39,15 @@ impl DeleteOptions {
         Ok(Self { grace, dry_run, preconditions: body.preconditions.unwrap_or_default() })
     }
 
-    /// 409 when the object is not the one that the client means.
+    /// Fails with 409 if the object is not the one that the client means.
     pub(super) fn check(&self, resource: &Resource, object: &Document) -> Result<(), Failure> {
         let Preconditions { uid, resource_version } = &self.preconditions;
         let text = |text: &'_ Option<String>| text.clone().unwrap_or_default();
         resource.check_version(object, &text(uid), &text(resource_version))
     }
 
-    /// Seconds until the object may be removed. Only pods that a node has begun to run get any: the node says when
-    /// they are gone.
+    /// Returns the seconds until the object may be removed. Only pods that are bound to a node and have not ended get
+    /// more than 0: the node reports when they are gone.
     pub(super) fn grace_for(&self, resource: &Resource, object: &Document) -> i64 {
         if !resource.is_core("pods") {
             return 0;

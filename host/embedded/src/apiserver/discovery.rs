@@ -1,4 +1,4 @@
-//! What is served, for clients that ask: versions, groups, kinds, health, and as much of `OpenAPI` as kubectl reads.
+//! Discovery of the served API: versions, groups, kinds, health, and the parts of `OpenAPI` that kubectl reads.
 
 use super::ApiServer;
 use super::failure::Failure;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What can be done with every kind.
+/// The verbs of every kind.
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// Answers requests that are not about objects.
@@ -18,7 +18,7 @@ pub(super) fn answer(server: &ApiServer, path: &str, method: &Method) -> Result<
     let kinds = server.0.registry.all();
     let answer = match parts.as_slice() {
         ["healthz" | "livez" | "readyz", ..] => json!("ok"),
-        // The oldest version whose API this is, for clients that compare it with their own.
+        // The oldest version with this API, for clients that compare it with their own.
         ["version"] => json!({"major": "1", "minor": "33", "gitVersion": "v1.33.0+embedded"}),
         ["api"] => json!({"kind": "APIVersions", "versions": ["v1"]}),
         ["apis"] => json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(&kinds)}),
@@ -36,7 +36,7 @@ pub(super) fn answer(server: &ApiServer, path: &str, method: &Method) -> Result<
     }
 }
 
-/// The kinds of a version of a group. 404 when there is none.
+/// Returns the kinds of a version of a group. Fails with 404 if there is none.
 fn of_version<'a>(
     kinds: &'a [Arc<Resource>],
     group: &str,
@@ -47,7 +47,7 @@ fn of_version<'a>(
     if kinds.is_empty() { Err(Failure::no_route()) } else { Ok(kinds) }
 }
 
-/// The named groups with their versions, each an `APIGroup`.
+/// Returns the named groups with their versions, each as an `APIGroup`.
 fn groups(kinds: &[Arc<Resource>]) -> Vec<Value> {
     let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for kind in kinds.iter().filter(|kind| !kind.group.is_empty()) {
@@ -61,7 +61,7 @@ fn groups(kinds: &[Arc<Resource>]) -> Vec<Value> {
     groups.into_iter().map(group).collect()
 }
 
-/// `APIResourceList`
+/// Returns an `APIResourceList` of the kinds and their subresources.
 fn resources(kinds: &[&Resource]) -> Value {
     let mut resources = Vec::new();
     for kind in kinds {
@@ -90,15 +90,15 @@ fn path_of(kind: &Resource) -> String {
     if kind.group.is_empty() { "api/v1".to_owned() } else { format!("apis/{}", kind.api_version()) }
 }
 
-/// Where to find the `OpenAPI` document of each version.
+/// Returns the index of the versions' `OpenAPI` documents.
 fn openapi_index(kinds: &[Arc<Resource>]) -> Value {
     let entry = |path: String| (path.clone(), json!({"serverRelativeURL": format!("/openapi/v3/{path}")}));
     let paths: Map<String, Value> = kinds.iter().map(|kind| entry(path_of(kind))).collect();
     json!({"paths": paths})
 }
 
-/// The `OpenAPI` v3 document of a version: the parameters of each kind's methods, and no schemas. kubectl relies on
-/// `fieldValidation` and `dryRun` only where they are listed.
+/// Returns the `OpenAPI` v3 document of a version, with the parameters of each kind's methods and without schemas.
+/// kubectl relies on `fieldValidation` and `dryRun` only if they are listed.
 fn openapi(kinds: &[&Resource]) -> Value {
     let parameter =
         |name| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});

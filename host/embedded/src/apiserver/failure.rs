@@ -1,18 +1,18 @@
-//! A failed request, as clients see it: a `Status` object (Kubernetes API conventions, "Response Status Kind").
+//! Failed requests in the form for clients: a `Status` object (Kubernetes API conventions, "Response Status Kind").
 
 use http::StatusCode;
 use kube::core::Status;
 use kube::core::response::StatusDetails;
 use serde_json::{Value, json};
 
-/// One thing wrong with an object; a failure can have many.
+/// One problem with an object; a failure can have many.
 pub(super) use kube::core::response::StatusCause as Cause;
 
 pub(super) fn cause(reason: &str, field: impl Into<String>, message: String) -> Cause {
     Cause { reason: reason.to_owned(), message, field: field.into() }
 }
 
-/// The field has to be there.
+/// A required field is missing.
 pub(super) fn required(field: impl Into<String>) -> Cause {
     cause("FieldValueRequired", field, "Required value".to_owned())
 }
@@ -22,12 +22,12 @@ pub(super) fn invalid(field: impl Into<String>, value: &str, rule: &str) -> Caus
     cause("FieldValueInvalid", field, format!("Invalid value: {value:?}: {rule}"))
 }
 
-/// Two items have the same value, which has to be unique.
+/// Two items have the same value, which must be unique.
 pub(super) fn duplicate(field: impl Into<String>, value: &str) -> Cause {
     cause("FieldValueDuplicate", field, format!("Duplicate value: {value:?}"))
 }
 
-/// The field refers to something that is not there.
+/// The field refers to something that does not exist.
 pub(super) fn not_found(field: impl Into<String>, value: &str) -> Cause {
     cause("FieldValueNotFound", field, format!("Not found: {value:?}"))
 }
@@ -42,16 +42,16 @@ pub(super) fn unsupported(field: impl Into<String>, value: &str, supported: &[&s
     )
 }
 
-/// The field may not be set or changed here.
+/// The field must not be set or changed here.
 pub(super) fn forbidden(field: impl Into<String>, rule: &str) -> Cause {
     cause("FieldValueForbidden", field, format!("Forbidden: {rule}"))
 }
 
-/// A request that failed. Boxed: failures are rare, results are not.
+/// The failure of a request. It is boxed because failures are rare and results are not.
 #[derive(Clone, Debug)]
 pub(super) struct Failure(Box<Status>);
 
-/// The name of a kind in failures: `pods` or `leases.coordination.k8s.io`.
+/// Returns the name of a kind for failures: `pods` or `leases.coordination.k8s.io`.
 pub(super) fn qualified(group: &str, plural: &str) -> String {
     if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
 }
@@ -61,7 +61,7 @@ impl Failure {
         Self(Status::failure(message.as_ref(), reason).with_code(code.as_u16()).boxed())
     }
 
-    /// The same failure, with the object that it is about.
+    /// Adds the object that the failure is about.
     pub(super) fn about(mut self, group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
         self.0.details = Some(StatusDetails {
             name: name.to_owned(),
@@ -116,36 +116,36 @@ impl Failure {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
-    /// 410: the asked revision is older than what is remembered; list again.
+    /// 410: the requested revision is older than the remembered changes. The client has to list again.
     pub(super) fn expired(asked: u64, oldest: u64) -> Self {
         Self::new(StatusCode::GONE, "Expired", format!("too old resource version: {asked} ({oldest})"))
     }
 
-    /// 504: a revision that has not been reached. The cause lets clients tell it from other timeouts.
+    /// 504: the requested revision has not been reached. The cause distinguishes this from other timeouts for clients.
     pub(super) fn too_large_revision(asked: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {asked}, current: {current}");
         let too_large = cause("ResourceVersionTooLarge", "", "Too large resource version".to_owned());
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about("", "", "", vec![too_large])
     }
 
-    /// 413: the body is larger than the server takes.
+    /// 413: the body is larger than the limit.
     pub(super) fn too_large(limit: usize) -> Self {
         let message = format!("limit is {limit} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
-    /// 415: a body in a format that is not read here.
+    /// 415: the body has a format that is not supported.
     pub(super) fn unsupported_media_type(supported: &str) -> Self {
         let message = format!("the body has an unknown format; accepted media types: {supported}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
     }
 
-    /// 500: the server's own fault. The cause belongs into the log, not here.
+    /// 500: the server is at fault. The cause belongs in the log, not in the answer.
     pub(super) fn internal(message: impl AsRef<str>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
     }
 
-    /// 501: known to Kubernetes, not done here.
+    /// 501: Kubernetes supports the request, but this server does not.
     pub(super) fn not_implemented(message: impl AsRef<str>) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
     }
@@ -154,7 +154,7 @@ impl Failure {
         StatusCode::from_u16(self.0.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// Whether a create found the name taken.
+    /// True if a create found the name taken.
     pub(super) fn is_already_exists(&self) -> bool {
         self.0.reason == "AlreadyExists"
     }

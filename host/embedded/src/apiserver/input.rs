@@ -1,4 +1,4 @@
-//! Objects as clients send them.
+//! Parsing of objects that clients send.
 
 use super::call::Call;
 use super::failure::Failure;
@@ -6,14 +6,14 @@ use super::metadata::{self, Document};
 use super::resource::Resource;
 use serde_json::{Value, json};
 
-/// The largest body that is read, in bytes; the limit of Kubernetes.
+/// The size limit of a body, in bytes; the same as in Kubernetes.
 pub(super) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// What every object in protobuf begins with.
+/// The first bytes of every object in protobuf.
 const PROTOBUF: &[u8] = b"k8s\0";
 
-/// Reads JSON. Protobuf, which `kubectl create namespace` and its siblings send, is not read: `kubectl create -f` sends
-/// JSON.
+/// Parses JSON. Protobuf is not supported: `kubectl create namespace` and its siblings send it, but `kubectl create -f`
+/// sends JSON.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
     if body.starts_with(PROTOBUF) {
         return Err(Failure::unsupported_media_type("application/json (use kubectl create -f)"));
@@ -29,8 +29,8 @@ pub(super) fn parse_object(body: &[u8]) -> Result<Document, Failure> {
     }
 }
 
-/// Brings what a client sent into the kind's form: its type stated and right, in the namespace and with the name of
-/// the path, unknown fields dropped or refused as `fieldValidation` says.
+/// Brings a client's object into the kind's form. Sets or checks its type, and its name and namespace according to the
+/// path. Drops or refuses unknown fields according to `fieldValidation`.
 pub(super) fn accept(call: &Call, mut document: Document, name: Option<&str>) -> Result<Document, Failure> {
     let resource = &call.resource;
     check_type(resource, &mut document)?;
@@ -64,10 +64,10 @@ fn check_type(resource: &Resource, document: &mut Document) -> Result<(), Failur
     Ok(())
 }
 
-/// Name and namespace are those of the path; where the object states them, it has to state the same.
+/// Sets name and namespace to those of the path. Fails if the object states others.
 fn check_place(call: &Call, document: &mut Document, name: Option<&str>) -> Result<(), Failure> {
     let metadata = metadata::metadata_mut(document);
-    // Who owns a field is not noted.
+    // Owners of fields are not recorded.
     metadata.remove("managedFields");
     let namespace = call.required_namespace()?;
     if namespace.is_none() {

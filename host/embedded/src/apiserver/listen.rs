@@ -20,21 +20,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long to wait after a connection could not be accepted.
+/// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long answers under way may take to end after a shutdown.
+/// The time limit for answers under way after a shutdown.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// How long a client may take to agree on TLS.
+/// The time limit for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 impl ApiServer {
-    /// Serves clients of the listener until `shutdown`; then watches end, and answers under way are finished.
+    /// Serves clients of the listener until `shutdown`. After that, watches end, and answers under way are finished.
     ///
     /// Without a certificate there is no TLS, and kubectl sends no token.
     ///
-    /// # Errors
-    /// When the listener is not on loopback or cannot be used.
+    /// # Errors Fails if the listener is not on loopback or cannot be used.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -46,20 +45,20 @@ impl ApiServer {
     }
 }
 
-/// The bearer token that lets a caller in. There is no authorization: its holder may do everything.
+/// The bearer token that gives access. There is no authorization: its holder may do everything.
 #[derive(Clone)]
 pub struct Access {
-    /// The token's digest, so that neither a dump of memory nor the time of a comparison gives the token away.
+    /// The token's digest, so that neither a dump of memory nor the time of a comparison reveals the token.
     digest: [u8; 32],
 }
 
 impl Access {
-    /// Lets in who presents `token`.
+    /// Gives access to clients that send `token`.
     pub fn token(token: &str) -> Self {
         Self { digest: Sha256::digest(token.as_bytes()).into() }
     }
 
-    /// Whether the value of an `Authorization` header lets its sender in.
+    /// True if the value of an `Authorization` header gives its sender access.
     fn admits(&self, authorization: Option<&str>) -> bool {
         let Some((scheme, token)) = authorization.and_then(|header| header.split_once(' ')) else {
             return false;
@@ -69,7 +68,7 @@ impl Access {
     }
 }
 
-/// What each connection is given.
+/// The state that all connections share.
 #[derive(Clone)]
 struct Listener {
     server: ApiServer,
@@ -96,7 +95,8 @@ impl Listener {
                         connections.spawn(self.clone().handshake(stream));
                     }
                     Err(error) => {
-                        // Out of descriptors, or the client went away: others are served still.
+                        // The process is out of descriptors, or the client has disconnected. Other clients are still
+                        // served.
                         tracing::warn!(%error, "cannot accept a connection");
                         tokio::time::sleep(PAUSE).await;
                     }

@@ -1,11 +1,12 @@
-//! Reading and writing `metadata` of an object whose kind is only known at run time.
+//! Access to `metadata` of an object whose kind is only known at run time.
 
 use serde_json::{Map, Value, json};
 
 /// An object as it is stored and patched: its top-level members.
 pub(super) type Document = Map<String, Value>;
 
-/// The member `name` of `parent` as an object; made when it is missing or something else.
+/// Returns the member `name` of `parent` as an object. Replaces it with an empty object if it is missing or has another
+/// type.
 pub(super) fn member<'a>(parent: &'a mut Document, name: &str) -> &'a mut Document {
     let slot = parent.entry(name).or_insert(Value::Null);
     if !slot.is_object() {
@@ -25,17 +26,17 @@ pub(super) fn field<'a>(object: &'a Document, name: &str) -> Option<&'a Value> {
     object.get("metadata")?.get(name)
 }
 
-/// A text of `metadata`, `""` when it is not set.
+/// Returns a text of `metadata`, `""` if it is not set.
 pub(super) fn text<'a>(object: &'a Document, name: &str) -> &'a str {
     field(object, name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// `metadata.name`, `""` when it is not set.
+/// Returns `metadata.name`, `""` if it is not set.
 pub(super) fn name(object: &Document) -> &str {
     text(object, "name")
 }
 
-/// `metadata.namespace`, `""` for cluster-wide objects.
+/// Returns `metadata.namespace`, `""` for cluster-wide objects.
 pub(super) fn namespace(object: &Document) -> &str {
     text(object, "namespace")
 }
@@ -44,12 +45,12 @@ pub(super) fn uid(object: &Document) -> &str {
     text(object, "uid")
 }
 
-/// Whether deletion has begun.
+/// True if the deletion has begun.
 pub(super) fn is_deleting(object: &Document) -> bool {
     !text(object, "deletionTimestamp").is_empty()
 }
 
-/// Seconds left to a deleted object when its deletion began; 0 when it need not wait.
+/// Returns the grace period of a deleted object in seconds, as of the beginning of its deletion; 0 if it need not wait.
 pub(super) fn grace(object: &Document) -> i64 {
     field(object, "deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0)
 }
@@ -58,7 +59,7 @@ pub(super) fn finalizers(object: &Document) -> impl Iterator<Item = &str> {
     field(object, "finalizers").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The uids of the object's owners.
+/// Returns the uids of the object's owners.
 pub(super) fn owner_uids(object: &Document) -> impl Iterator<Item = &str> {
     field(object, "ownerReferences")
         .and_then(Value::as_array)
@@ -67,7 +68,7 @@ pub(super) fn owner_uids(object: &Document) -> impl Iterator<Item = &str> {
         .filter_map(|owner| owner.get("uid").and_then(Value::as_str))
 }
 
-/// Now, as Kubernetes writes times: UTC, whole seconds.
+/// Returns the current time in Kubernetes' format: UTC, whole seconds.
 pub(super) fn now() -> String {
     stamp(jiff::Timestamp::now())
 }
@@ -87,14 +88,14 @@ pub(super) fn mark_deleting(object: &mut Document, grace: i64) {
     bump_generation(object);
 }
 
-/// Counts a change of what the object asks for, for kinds that count.
+/// Increments `metadata.generation` after a change of the object's desired state, if the object has a generation.
 pub(super) fn bump_generation(object: &mut Document) {
     if let Some(generation) = field(object, "generation").and_then(Value::as_i64) {
         metadata_mut(object).insert("generation".to_owned(), json!(generation.saturating_add(1)));
     }
 }
 
-/// The value at a path like `/status/phase`.
+/// Returns the value at a path like `/status/phase`.
 pub(super) fn at<'a>(object: &'a Document, path: &str) -> Option<&'a Value> {
     let mut steps = path.trim_start_matches('/').split('/');
     let first = object.get(steps.next()?)?;

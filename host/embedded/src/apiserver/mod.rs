@@ -1,11 +1,12 @@
 //! A small Kubernetes API server: a store and the REST rules of Kubernetes, for the kinds in `resource`.
 //!
-//! [`ApiServer`] is a `tower::Service`: [`ApiServer::client`] puts it under a [`kube::Client`] in process, and
+//! [`ApiServer`] is a `tower::Service`. [`ApiServer::client`] makes a [`kube::Client`] of it in process, and
 //! [`ApiServer::serve`] listens on loopback for `kubectl` and other clients.
 //!
-//! What it does not do: authorization (every client that is let in may do everything), admission webhooks, conversion between
-//! versions of custom kinds, owners of fields, protobuf and YAML, `exec`, `attach` and `port-forward`. It has no controllers but
-//! those that it cannot be itself without: garbage collection by owner references, and the end of namespaces.
+//! The server does not support authorization (every client with access may do everything), admission webhooks,
+//! conversion between versions of custom kinds, owners of fields, protobuf and YAML, `exec`, `attach` and
+//! `port-forward`. It contains only the controllers that it cannot do without: garbage collection by owner references,
+//! and the deletion of namespaces.
 
 mod admission;
 mod call;
@@ -43,12 +44,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use store::Store;
 use store::disk::Disk;
 
-/// How an API server is set up.
+/// The options of an API server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Directory that keeps the objects over a restart, made when it is missing; in memory when there is none.
+    /// The directory that keeps the objects over a restart. It is created if it is missing. If `None`, objects are only
+    /// in memory.
     pub state: Option<PathBuf>,
-    /// How many changes of each kind are remembered for watches and paged lists. At least 1.
+    /// The number of changes of each kind that are remembered for watches and paged lists. At least 1.
     pub watch_window: usize,
 }
 
@@ -59,7 +61,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Keeps the objects in this directory.
+    /// Creates options that keep the objects in this directory.
     pub fn persistent(state: impl Into<PathBuf>) -> Self {
         Self { state: Some(state.into()), ..Self::default() }
     }
@@ -77,7 +79,7 @@ pub struct OpenError {
 #[derive(Clone)]
 pub struct ApiServer(Arc<Server>);
 
-/// What the handles share.
+/// The state that the handles share.
 struct Server {
     store: Store,
     registry: Registry,
@@ -91,7 +93,7 @@ impl Server {
 }
 
 impl ApiServer {
-    /// Opens an API server with what it kept, or an empty one with the namespaces `default` and `kube-system`.
+    /// Opens an API server with its stored objects, or an empty one with the namespaces `default` and `kube-system`.
     pub fn open(options: Options) -> Result<Self, OpenError> {
         let disk = options.state.map(|directory| open_disk(&directory)).transpose()?;
         let server = Server {
@@ -103,15 +105,14 @@ impl ApiServer {
         Ok(Self(Arc::new(server)))
     }
 
-    /// A client that calls this server in process, as an administrator. Its default namespace is `default`.
+    /// Returns a client that calls this server in process, as an administrator. Its default namespace is `default`.
     ///
-    /// # Panics
-    /// Outside of a tokio runtime, which the client needs.
+    /// # Panics Panics outside of a tokio runtime, which the client needs.
     pub fn client(&self) -> kube::Client {
         kube::Client::new(self.clone(), "default")
     }
 
-    /// Answers requests for logs of pods through `logs` from now on.
+    /// Sets the source of pods' logs for later requests.
     pub fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
         *self.0.logs.write().unwrap_or_else(PoisonError::into_inner) = Some(logs);
     }

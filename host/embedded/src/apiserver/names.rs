@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use uuid::Uuid;
 
-/// Letters and digits that make no words and are not mistaken for each other.
+/// Letters and digits that form no words and are not confused with each other.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX: usize = 5;
-/// Longest prefix that leaves room for the suffix within a DNS label.
+/// The longest prefix that leaves room for the suffix within a DNS label.
 const PREFIX: usize = 63 - SUFFIX;
 
-/// A name with a random end.
+/// Returns a name with this prefix and a random suffix.
 pub(crate) fn generated_name(prefix: &str) -> String {
     let random = Uuid::new_v4();
     let suffix = random.as_bytes().iter().take(SUFFIX);
@@ -17,13 +17,13 @@ pub(crate) fn generated_name(prefix: &str) -> String {
     prefix.chars().take(PREFIX).chain(suffix).collect()
 }
 
-/// What a text has to look like.
+/// The form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Form {
     /// A DNS label (RFC 1123).
     Label,
-    /// A DNS subdomain (RFC 1123). As in Kubernetes its parts may be longer than a label.
+    /// A DNS subdomain (RFC 1123). As in Kubernetes, its parts may be longer than a label.
     Subdomain,
     /// The key of a label or annotation: `[subdomain/]name`.
     QualifiedName,
@@ -51,7 +51,7 @@ impl Form {
         }
     }
 
-    /// The form in words.
+    /// Returns the form in words.
     pub(super) fn rule(self) -> &'static str {
         match self {
             Self::Label => "must be a DNS label (a-z, 0-9, '-'; at most 63)",

@@ -1,4 +1,4 @@
-//! Changing an object by describing the change.
+//! Patches: changes of objects.
 
 use super::failure::Failure;
 use super::metadata::Document;
@@ -7,17 +7,17 @@ use super::{input, strategic};
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The four ways to describe a change.
+/// A patch in one of four forms.
 #[derive(Debug)]
 pub(super) enum Patch {
     /// A list of operations (RFC 6902).
     Json(json_patch::Patch),
-    /// An object laid over the other (RFC 7396).
+    /// A JSON merge patch (RFC 7396).
     Merge(Value),
-    /// The same, but lists merge as their kind says.
+    /// A strategic merge patch: as a merge patch, but lists merge by the rules of their kind.
     Strategic(Document),
-    /// The fields that a manager wants (server-side apply with `force`). Owners of fields are not recorded, so fields that
-    /// the manager no longer states stay.
+    /// The fields that a manager wants (server-side apply with `force`). Owners of fields are not recorded, so fields
+    /// that the manager no longer sets stay.
     Apply(Document),
 }
 
@@ -25,7 +25,7 @@ const CONTENT_TYPES: &str = "application/json-patch+json, application/merge-patc
                              application/strategic-merge-patch+json, application/apply-patch+yaml";
 
 impl Patch {
-    /// Reads a patch; the `Content-Type` says which one it is.
+    /// Parses a patch; its form is in the `Content-Type`.
     pub(super) fn parse(resource: &Resource, content_type: &str, body: &Bytes) -> Result<Self, Failure> {
         match content_type {
             "application/json-patch+json" => serde_json::from_slice(body)
@@ -40,7 +40,7 @@ impl Patch {
         }
     }
 
-    /// What the patch makes of `old`.
+    /// Applies the patch to `old` and returns the result.
     pub(super) fn change(&self, resource: &Resource, old: &Document) -> Result<Document, Failure> {
         let mut value = Value::Object(old.clone());
         match self {

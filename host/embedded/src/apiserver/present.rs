@@ -1,4 +1,4 @@
-//! Objects and lists as clients want them.
+//! Answers with objects and lists, in the form that the client requests.
 
 use super::call::{Accept, Call};
 use super::failure::Failure;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
 
-/// The body of an answer: bytes at once, or a stream that goes on while the client listens.
+/// The body of an answer: complete bytes, or a stream that continues while the client listens.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 fn with_type(content_type: &'static str, body: Body) -> Response<Body> {
@@ -26,7 +26,7 @@ fn with_type(content_type: &'static str, body: Body) -> Response<Body> {
     response
 }
 
-/// An answer with these bytes of JSON.
+/// Creates an answer with these bytes of JSON.
 pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<Body> {
     let mut response = text("application/json", json);
     *response.status_mut() = code;
@@ -37,7 +37,7 @@ pub(super) fn text(content_type: &'static str, bytes: impl Into<Bytes>) -> Respo
     with_type(content_type, Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync())
 }
 
-/// An answer that is written piece by piece.
+/// Creates an answer that is written piece by piece.
 pub(super) fn stream(
     content_type: &'static str,
     pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
@@ -49,7 +49,7 @@ pub(super) fn json(code: StatusCode, value: &Value) -> Response<Body> {
     json_bytes(code, value.to_string())
 }
 
-/// The answer to a request that failed.
+/// Creates the answer to a request that failed.
 pub(super) fn failure(failure: &Failure) -> Response<Body> {
     json(failure.code(), &failure.to_status())
 }
@@ -58,7 +58,7 @@ pub(super) fn failure(failure: &Failure) -> Response<Body> {
 pub(super) enum Form {
     Json,
     Metadata,
-    /// With these columns; the rows carry the whole objects, or only their metadata.
+    /// A table with these columns. True if the rows carry whole objects, and false if only their metadata.
     Table(Vec<Column>, bool),
 }
 
@@ -74,7 +74,7 @@ impl Form {
         }
     }
 
-    /// One object. As a table it has its columns `with_columns`.
+    /// Formats one object. A table states its columns only if `with_columns` is true.
     pub(super) fn one(&self, object: &Arc<Object>, with_columns: bool) -> Bytes {
         match self {
             Self::Json => object.json(),
@@ -93,13 +93,13 @@ pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Res
     json_bytes(code, Form::of(call).one(object, true))
 }
 
-/// Where a list stands.
+/// The position of a page in a list.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) revision: u64,
     /// The token of the next page.
     pub(super) next: Option<String>,
-    /// How many objects follow, when it is known.
+    /// The number of objects that follow, if it is known.
     pub(super) remaining: Option<usize>,
 }
 
@@ -116,7 +116,7 @@ impl Page {
     }
 }
 
-/// An answer with a list of objects. Their JSON is joined, because it is there already.
+/// Creates an answer with a list of objects. Their JSON is joined, because it already exists.
 pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
     let form = Form::of(call);
     let (kind, version) = match &form {
@@ -140,7 +140,7 @@ pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Respons
     json_bytes(StatusCode::OK, out)
 }
 
-/// An event of a watch about an object, one line of JSON.
+/// Formats a watch event about an object as one line of JSON.
 pub(super) fn event(kind: &str, json: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(json.len() + 32);
     out.put(format!(r#"{{"type":"{kind}","object":"#).as_bytes());
@@ -149,7 +149,7 @@ pub(super) fn event(kind: &str, json: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// A `Status` of a request that succeeded.
+/// Returns the `Status` of a request that succeeded.
 pub(super) fn success(resource: &Resource, name: &str, object: &Document) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success",

@@ -1,6 +1,6 @@
-//! Which objects a path is about.
+//! Parsing of paths into the objects that they refer to.
 
-/// The objects of a kind, or one of them, or a part of one.
+/// The target of a path: the objects of a kind, one of them, or a subresource of one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
     pub(super) group: &'a str,
@@ -12,7 +12,7 @@ pub(super) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Reads a path. None if it is not about objects.
+    /// Parses a path. `None` if it is not about objects.
     pub(super) fn parse(path: &'a str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, version, rest) = match parts.as_slice() {

@@ -1,8 +1,8 @@
-//! Schemas of kinds, after OpenAPI v3: which fields there are, their defaults, and the rules for them.
+//! Schemas of kinds, after OpenAPI v3: their fields, defaults and rules.
 //!
 //! A custom kind has the schema of its definition. Kubernetes' own kinds have their fields from `k8s-openapi`, and
-//! schemas with these further keywords: `notEmpty`, `form` (of a text), `quantities` (a map of them) and
-//! `uniqueBy` (a field that no two items of a list have the same).
+//! schemas with these additional keywords: `notEmpty`, `form` (of a text), `quantities` (for a map of them) and
+//! `uniqueBy` (a field that must differ between the items of a list).
 
 use super::failure::{Cause, duplicate, invalid, required, unsupported};
 use super::metadata::Document;
@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// Every object has these, whatever the schema says.
+/// The fields that every object has, independent of the schema.
 const HEAD: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Drops what the schema does not know.
+/// Drops fields that are not in the schema.
 pub(super) fn prune(document: &mut Document, schema: &Value, unknown: &mut Vec<String>) {
     prune_object(document, schema, "", unknown);
 }
@@ -51,7 +51,7 @@ fn prune_value(value: &mut Value, schema: &Value, path: &str, unknown: &mut Vec<
     }
 }
 
-/// Sets the fields that have a default and no value.
+/// Sets fields without a value to their defaults.
 pub(super) fn set_defaults(map: &mut Document, schema: &Value) {
     for (name, property) in properties(schema) {
         if let Some(default) = property.get("default") {
@@ -94,16 +94,16 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// What is wrong with an object.
+/// The problems of an object.
 #[derive(Default)]
 pub(super) struct Findings {
     pub(super) causes: Vec<Cause>,
-    /// A value that is none of its type, with its path. The other findings do not matter then.
+    /// A value that cannot be read as its type, with its path. The other findings do not matter then.
     pub(super) unreadable: Option<String>,
 }
 
 impl Findings {
-    /// Holds an object to its schema.
+    /// Validates an object against its schema.
     pub(super) fn check(&mut self, document: &Document, schema: &Value) {
         self.check_object(document, schema, "");
     }

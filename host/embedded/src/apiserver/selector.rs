@@ -1,4 +1,4 @@
-//! Which objects a list or watch is about.
+//! Selectors of the objects in a list or watch.
 
 use super::call::Query;
 use super::failure::Failure;
@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Label and field selector of a request. All requirements of both have to hold.
+/// The label and field selectors of a request. All requirements of both must hold.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selector {
     labels: Vec<Expression>,
     fields: Vec<FieldRequirement>,
 }
 
-/// What the text in a field has to be, or must not be. A missing field is `""`.
+/// A text that a field must have, or must not have. A missing field counts as `""`.
 #[derive(Clone, Debug)]
 struct FieldRequirement {
     path: String,
@@ -25,7 +25,7 @@ struct FieldRequirement {
 }
 
 impl Selector {
-    /// Reads `labelSelector` and `fieldSelector`.
+    /// Parses `labelSelector` and `fieldSelector`.
     pub(super) fn parse(query: &Query, resource: &Resource) -> Result<Self, Failure> {
         let labels = parse(query.text("labelSelector").unwrap_or_default())?;
         let fields = parse(query.text("fieldSelector").unwrap_or_default())?;
@@ -33,7 +33,7 @@ impl Selector {
         Ok(Self { labels, fields: fields.collect::<Result<_, _>>()? })
     }
 
-    /// Whether it selects the object.
+    /// True if the selector matches the object.
     pub(super) fn matches(&self, object: &Document) -> bool {
         let text =
             |path: &str| at(object, &path.replace('.', "/")).and_then(Value::as_str).unwrap_or_default();
@@ -51,7 +51,7 @@ fn labels_match(requirements: &[Expression], object: &Document) -> bool {
     requirements.iter().all(|requirement| requirement.matches(&labels))
 }
 
-/// A requirement for a field, which has to be one that Kubernetes supports for the kind.
+/// Converts a requirement for a field. The field must be one that Kubernetes supports for the kind.
 fn field(requirement: Expression, resource: &Resource) -> Result<FieldRequirement, Failure> {
     let supported: &[&str] = match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => &["spec.nodeName", "spec.schedulerName", "status.phase", "status.podIP"],
@@ -81,7 +81,7 @@ fn field(requirement: Expression, resource: &Resource) -> Result<FieldRequiremen
     Ok(FieldRequirement { path, value, equal })
 }
 
-/// Reads a selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
+/// Parses a selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
 fn parse(text: &str) -> Result<Vec<Expression>, Failure> {
     let parts = split_outside_parentheses(text).into_iter().map(str::trim).filter(|part| !part.is_empty());
     let requirements = parts.map(|part| {

@@ -1,4 +1,4 @@
-//! From an HTTP request to its answer.
+//! The handling of HTTP requests.
 
 use super::call::{Accept, Call, Query};
 use super::failure::Failure;
@@ -37,7 +37,7 @@ where
 }
 
 impl ApiServer {
-    /// Answers one request; a `Status` says what went wrong.
+    /// Answers one request. The answer to a failed request is a `Status`.
     pub(super) async fn answer<B>(&self, request: Request<B>, shutdown: CancellationToken) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -142,7 +142,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The `Content-Type` without its parameters.
+/// Returns the `Content-Type` without its parameters.
 fn media_type(headers: &HeaderMap) -> String {
     let full = header(headers, &CONTENT_TYPE).unwrap_or_default();
     full.split(';').next().unwrap_or_default().trim().to_owned()

@@ -1,8 +1,8 @@
 //! Strategic merge patch: lists of objects merge by key (Kubernetes documentation, "Update API objects in place using
 //! kubectl patch").
 //!
-//! Of its directives `$patch: delete` removes an item of a list. The order that a client wants for a list
-//! (`$setElementOrder`) is not followed: new items are added at the end. All other directives are refused.
+//! The directive `$patch: delete` removes an item of a list. The order of a list in `$setElementOrder` is ignored: new
+//! items are added at the end. All other directives are refused.
 
 use super::failure::Failure;
 use super::metadata::{self, Document};
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 const DIRECTIVE: &str = "$patch";
 const ORDER: &str = "$setElementOrder/";
 
-/// The field by which the items of the list `field` of the object in `parent` are told apart (`patchMergeKey` of the
-/// Kubernetes API). A list without one is replaced as a whole.
+/// Returns the field that identifies the items of the list `field` of the object in `parent` (`patchMergeKey` of the
+/// Kubernetes API). A list without such a field is replaced as a whole.
 fn merge_key(parent: &str, field: &str) -> Option<&'static str> {
     Some(match (parent, field) {
         ("metadata", "ownerReferences") => "uid",
@@ -25,7 +25,7 @@ fn merge_key(parent: &str, field: &str) -> Option<&'static str> {
     })
 }
 
-/// Lays `patch` over `target`, the object in the field `parent` (`""` for the whole object).
+/// Merges `patch` into `target`, the object in the field `parent` (`""` for the whole object).
 pub(super) fn merge(target: &mut Document, patch: &Document, parent: &str) -> Result<(), Failure> {
     for (name, value) in patch {
         match value {
@@ -46,7 +46,7 @@ pub(super) fn merge(target: &mut Document, patch: &Document, parent: &str) -> Re
                 };
                 match merge_key(parent, name) {
                     Some(key) => merge_by_key(&mut items, patch, name, key)?,
-                    // The only list of texts that is added to.
+                    // This is the only list of texts to which a patch adds items.
                     None if (parent, name.as_str()) == ("metadata", "finalizers") => {
                         let new: Vec<_> = patch.iter().filter(|item| !items.contains(item)).collect();
                         items.extend(new.into_iter().cloned());

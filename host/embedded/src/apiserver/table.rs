@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, PodSpec, PodStatus};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// A table of rows. Of a watch only the first table states its columns.
+/// Creates a table of rows. In a watch, only the first table states its columns.
 pub(super) fn table(columns: &[Column], rows: &[Value], metadata: &Value) -> Value {
     let definition = |c: &Column| {
         let format = if c.name == "Name" { "name" } else { "" };
@@ -21,7 +21,7 @@ pub(super) fn table(columns: &[Column], rows: &[Value], metadata: &Value) -> Val
     })
 }
 
-/// The row of an object. It carries the `whole` object, or only its metadata.
+/// Creates the row of an object. It carries the `whole` object, or only its metadata.
 pub(super) fn row(columns: &[Column], object: &Object, whole: bool) -> Value {
     let document = object.document();
     let cells: Vec<_> = columns.iter().map(|column| column.cell(document)).collect();
@@ -29,22 +29,22 @@ pub(super) fn row(columns: &[Column], object: &Object, whole: bool) -> Value {
     json!({"cells": cells, "object": object})
 }
 
-/// An object of which only the metadata is told.
+/// Creates a `PartialObjectMetadata` with the metadata of an object.
 pub(super) fn partial(metadata: Option<&Value>) -> Value {
     json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata})
 }
 
 pub(super) struct Column {
     name: String,
-    /// `string`, `integer`, `boolean`, `date` ...
+    /// The type of the values: `string`, `integer`, `boolean`, `date` ...
     kind: String,
-    /// 0 is always shown, more with `-o wide`.
+    /// 0 if the column is always shown; a higher value if it is only shown with `-o wide`.
     priority: i32,
     cell: Cell,
 }
 
 enum Cell {
-    /// The value at a simple JSON path, `.status.phase`.
+    /// The value at a simple JSON path, such as `.status.phase`.
     Path(String),
     Of(fn(&Document) -> String),
 }
@@ -78,7 +78,7 @@ impl Column {
     }
 }
 
-/// The columns of a kind, after those that `kubectl get` shows for a Kubernetes cluster.
+/// Returns the columns of a kind, after those that `kubectl get` shows for a Kubernetes cluster.
 pub(super) fn columns(resource: &Resource) -> Vec<Column> {
     let age = || Column::new("Age", "date", ".metadata.creationTimestamp");
     let text = |name: &str, path: &str| Column::new(name, "string", path);
@@ -106,7 +106,7 @@ pub(super) fn columns(resource: &Resource) -> Vec<Column> {
     std::iter::once(text("Name", ".metadata.name")).chain(own).collect()
 }
 
-/// How long ago the time was: `5s`, `3m`, `7h` or `12d`; `<unknown>` when there is none.
+/// Formats the time since `time` as `5s`, `3m`, `7h` or `12d`; `<unknown>` if there is no time.
 fn age(time: &str) -> String {
     let Ok(since) = time.parse::<Timestamp>() else { return "<unknown>".to_owned() };
     let seconds = Timestamp::now().as_second().saturating_sub(since.as_second()).max(0);
@@ -118,12 +118,12 @@ fn age(time: &str) -> String {
     }
 }
 
-/// A part of a pod. Pods are stored in their kind's form, so it can be read.
+/// Reads a part of a pod. Pods are stored in their kind's form, so the part can be decoded.
 fn part<T: DeserializeOwned + Default>(pod: &Document, name: &str) -> T {
     pod.get(name).and_then(|part| T::deserialize(part).ok()).unwrap_or_default()
 }
 
-/// `1/2`: containers that are ready, and all of them.
+/// Returns the number of ready containers and that of all, as `1/2`.
 fn pod_ready(pod: &Document) -> String {
     let status: PodStatus = part(pod, "status");
     let ready = status.container_statuses.iter().flatten().filter(|container| container.ready).count();
@@ -135,7 +135,7 @@ fn pod_restarts(pod: &Document) -> String {
     status.container_statuses.iter().flatten().map(|c| c.restart_count).sum::<i32>().to_string()
 }
 
-/// The one word that says most about the pod's state.
+/// Returns the most informative single word for the pod's state.
 fn pod_status(pod: &Document) -> String {
     if is_deleting(pod) {
         return "Terminating".to_owned();
@@ -153,7 +153,7 @@ fn pod_status(pod: &Document) -> String {
     of_containers.or(status.reason).or(status.phase).unwrap_or_else(|| "Unknown".to_owned())
 }
 
-/// Why a container waits or how it has ended.
+/// Returns the reason for which a container waits or has ended.
 fn reason(container: &ContainerStatus) -> Option<String> {
     let state = container.state.as_ref()?;
     if let Some(waiting) = &state.waiting {

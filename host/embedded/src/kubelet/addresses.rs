@@ -1,4 +1,4 @@
-//! Addresses of pods out of 127.0.0.0/8, all of which Linux answers on the loopback interface.
+//! Addresses of pods out of 127.0.0.0/8. Linux answers all of these on the loopback interface.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,7 +20,7 @@ impl Default for AddressRange {
 }
 
 impl AddressRange {
-    /// The network of the first `bits` bits of an address, 8 to 30 of them.
+    /// Creates the network of the first `bits` bits of an address. `bits` is clamped to 8 to 30.
     pub fn new(address: Ipv4Addr, bits: u32) -> Self {
         let bits = bits.clamp(8, 30);
         Self { network: u32::from(address) & (u32::MAX << (32 - bits)), bits }
@@ -30,14 +30,14 @@ impl AddressRange {
         u32::from(address) >> (32 - self.bits) == self.network >> (32 - self.bits)
     }
 
-    /// Addresses without the first two (network, a gateway elsewhere) and the last (broadcast elsewhere).
+    /// Counts the addresses without the first two (network, a gateway elsewhere) and the last (broadcast elsewhere).
     fn usable(self) -> u32 {
         (1_u32 << (32 - self.bits)) - 3
     }
 }
 
-/// Which pod has which address. Freed addresses are reused as late as possible, so that a proxy which still knows an
-/// old lab does not reach somebody else's.
+/// The addresses of all pods. Freed addresses are reused as late as possible, so that a proxy with the address of an
+/// old lab does not reach the lab of another user.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     range: AddressRange,
@@ -51,7 +51,8 @@ impl Addresses {
         Self { range, next: 0, by_pod: HashMap::new(), taken: HashSet::new() }
     }
 
-    /// Keeps the address that a pod's status already names. False when it is outside the range or another pod's.
+    /// Keeps the address that is already in a pod's status. Returns false if it is outside the range or belongs to
+    /// another pod.
     pub(crate) fn restore(&mut self, uid: &str, address: Ipv4Addr) -> bool {
         if let Some(own) = self.by_pod.get(uid) {
             return *own == address;
@@ -65,7 +66,7 @@ impl Addresses {
         true
     }
 
-    /// The pod's address, a new one if it has none. `None` when the range is used up.
+    /// Returns the pod's address, or assigns a new one if it has none. `None` if the range is used up.
     pub(crate) fn assign(&mut self, uid: &str) -> Option<Ipv4Addr> {
         if let Some(address) = self.by_pod.get(uid) {
             return Some(*address);
@@ -80,7 +81,7 @@ impl Addresses {
         Some(address)
     }
 
-    /// Gives the pod's address back.
+    /// Releases the pod's address.
     pub(crate) fn free(&mut self, uid: &str) {
         if let Some(address) = self.by_pod.remove(uid) {
             self.taken.remove(&address);

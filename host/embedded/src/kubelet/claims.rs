@@ -1,12 +1,12 @@
-//! Binds claims when a pod uses them first, as storage classes do with `WaitForFirstConsumer`. The process runtime makes
-//! a directory of each; no `PersistentVolume` objects are made, because nothing here reads them.
+//! Binds claims at their first use by a pod, as storage classes with `WaitForFirstConsumer` do. The process runtime
+//! creates a directory for each. No `PersistentVolume` objects are created, because nothing here reads them.
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimStatus};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-/// Binds a claim that is not bound. False when there is no such claim.
+/// Binds a claim that is not bound. Returns false if there is no such claim.
 pub(crate) async fn bind(client: &Client, namespace: &str, name: &str) -> Result<bool, kube::Error> {
     let api: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
     let Some(claim) = api.get_opt(name).await? else { return Ok(false) };

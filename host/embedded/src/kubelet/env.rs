@@ -1,6 +1,6 @@
 //! The environment of a container: `env`, `envFrom`, `valueFrom` and `$(VAR)`.
 //!
-//! Errors are messages of `CreateContainerConfigError` and `FailedMount`, in the words of a kubelet.
+//! Errors are messages of `CreateContainerConfigError` and `FailedMount`, in the wording of a kubelet.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use kube::{Api, Client};
 
 use super::status::spec;
 
-/// A pod, and what the node knows of it before its status says so.
+/// A pod, with the node's data about it that may not be in its status yet.
 pub(crate) struct PodContext<'a> {
     pub(crate) client: &'a Client,
     pub(crate) pod: &'a Pod,
@@ -31,7 +31,7 @@ const SECRET: &str = "secret";
 pub(crate) struct Reference<'a> {
     kind: &'static str,
     name: &'a str,
-    /// Nothing is wrong when the object or its entry is missing.
+    /// True if a missing object or entry is not an error.
     pub(crate) optional: bool,
 }
 
@@ -50,7 +50,8 @@ impl<'a> Reference<'a> {
 pub(crate) struct References(BTreeMap<(&'static str, String), Entries>);
 
 impl References {
-    /// Reads them all: two requests, however many objects a pod refers to.
+    /// Reads all `ConfigMap`s and Secrets of the namespace. This takes two requests, however many objects a pod refers
+    /// to.
     pub(crate) async fn read(context: &PodContext<'_>) -> Result<Self, String> {
         let namespace = context.pod.metadata.namespace.as_deref().unwrap_or("default");
         let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
@@ -75,7 +76,7 @@ impl References {
         Self(maps.chain(secrets).collect())
     }
 
-    /// The entries of an object; none where it is missing and optional.
+    /// Returns the entries of an object, or `None` if it is missing and optional.
     pub(crate) fn entries(&self, reference: Reference<'_>) -> Result<Option<&Entries>, String> {
         let Reference { kind, name, optional } = reference;
         match self.0.get(&(kind, name.to_owned())) {
@@ -85,7 +86,7 @@ impl References {
     }
 }
 
-/// The environment of one container.
+/// Resolves the environment of one container.
 pub(crate) fn resolve(
     context: &PodContext<'_>,
     container: &Container,
@@ -107,7 +108,7 @@ pub(crate) fn resolve(
     Ok(env)
 }
 
-/// All entries of an object.
+/// Returns all entries of an object as variables.
 fn from_all(source: &EnvFromSource, references: &References) -> Result<Vec<(String, String)>, String> {
     let reference = match (&source.config_map_ref, &source.secret_ref) {
         (Some(map), _) => Reference::config_map(&map.name, map.optional),
@@ -119,7 +120,7 @@ fn from_all(source: &EnvFromSource, references: &References) -> Result<Vec<(Stri
     entries.map(|(key, bytes)| Ok((format!("{prefix}{key}"), text(reference, key, bytes)?))).collect()
 }
 
-/// One value; none where its source is missing and optional.
+/// Returns one value, or `None` if its source is missing and optional.
 fn from_source(
     context: &PodContext<'_>,
     source: &EnvVarSource,
@@ -146,7 +147,7 @@ fn text(reference: Reference<'_>, key: &str, bytes: &[u8]) -> Result<String, Str
         .map_err(|_| format!("invalid UTF-8 in key {key} of {kind} {name:?}: a variable must be text"))
 }
 
-/// The value of a field of the pod, as `fieldRef` names it.
+/// Returns the value of a field of the pod. `path` is that of a `fieldRef`.
 fn pod_field(context: &PodContext<'_>, path: &str) -> Result<String, String> {
     let metadata = &context.pod.metadata;
     let keyed = |field: &str, map: &Option<BTreeMap<String, String>>| {
@@ -167,8 +168,8 @@ fn pod_field(context: &PodContext<'_>, path: &str) -> Result<String, String> {
     value.ok_or_else(|| format!("unsupported valueFrom: fieldRef {path}"))
 }
 
-/// Replaces `$(NAME)` by what `lookup` knows. A reference that cannot be resolved stays as it is; `$$` is a literal `$`
-/// (Kubernetes API, `Container.args`).
+/// Replaces `$(NAME)` with the result of `lookup`. A reference that cannot be resolved stays as it is; `$$` is a
+/// literal `$` (Kubernetes API, `Container.args`).
 pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

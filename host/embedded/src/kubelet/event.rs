@@ -1,4 +1,4 @@
-//! Events about pods: the objects that a kubelet and a scheduler write, and their way to the API.
+//! Events about pods: the objects that a kubelet and a scheduler write, and the task that writes them to the API.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// What an event says.
+/// The content of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct EventDraft {
     component: &'static str,
@@ -40,7 +40,7 @@ impl EventDraft {
         Self { field: Some(format!("spec.{list}{{{name}}}")), ..self }
     }
 
-    /// The event object of the first occurrence, in the form that kubelets write, with counts and timestamps.
+    /// Creates the event object of the first occurrence, in the form that kubelets write, with counts and timestamps.
     fn event(&self, about: &ObjectReference, node: &str, number: u64, now: Timestamp) -> Event {
         let name: String = about.name.as_deref().unwrap_or_default().chars().take(220).collect();
         Event {
@@ -65,7 +65,7 @@ impl EventDraft {
     }
 }
 
-/// How events name a pod.
+/// Returns the reference by which events name a pod.
 pub(crate) fn reference(pod: &Pod) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
@@ -77,8 +77,8 @@ pub(crate) fn reference(pod: &Pod) -> ObjectReference {
     }
 }
 
-/// Writes events until no more can come. Repeated ones are counted. An event that cannot be written is logged and
-/// dropped.
+/// Writes events until all senders are dropped. Repeated events are counted. An event that cannot be written is logged
+/// and dropped.
 pub(crate) async fn write_events(
     client: Client,
     about: ObjectReference,

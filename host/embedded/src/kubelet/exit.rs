@@ -1,10 +1,10 @@
-//! How a run of a container ended.
+//! The end of a container's run.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ContainerStateTerminated;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// Exit code, and what the status says about it.
+/// The exit code, with the reason and the message for the status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exit {
     pub(crate) code: i32,
@@ -17,18 +17,18 @@ impl Exit {
         Self { code, reason: if code == 0 { "Completed" } else { "Error" }, message: String::new() }
     }
 
-    /// A container that could not be started counts as one that ended at once.
+    /// Returns the end of a container that could not be started: it counts as one that ended at once.
     pub(crate) fn not_started(message: impl Into<String>) -> Self {
         Self { code: 128, reason: "StartError", message: message.into() }
     }
 
-    /// A container that ran, but of which this machine knows nothing.
+    /// Returns the end of a container that ran, but of which this machine has no record.
     pub(crate) fn unknown() -> Self {
         let message = "The container could not be located when the kubelet was restarted".to_owned();
         Self { code: 137, reason: "ContainerStatusUnknown", message }
     }
 
-    /// The end as the container's status has it.
+    /// Converts the end into its form in the container's status.
     pub(crate) fn terminated(
         self,
         started_at: Option<Time>,

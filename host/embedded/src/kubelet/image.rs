@@ -1,4 +1,4 @@
-//! Images as local commands.
+//! The mapping of images to local commands.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,15 +8,16 @@ use k8s_openapi::api::core::v1::Container;
 
 use super::env::expand;
 
-/// What an image means on this machine.
+/// The local command that stands for an image on this machine.
 ///
-/// Texts may contain `{mount:/path}` (the directory that is mounted at `/path`, or the path itself when nothing is),
-/// `{home}` (the container's home directory), `{pod_ip}` and `{port}` (its first port).
+/// Texts may contain `{mount:/path}` (the directory that is mounted at `/path`, or the path itself if nothing is
+/// mounted there), `{home}` (the container's home directory), `{pod_ip}` and `{port}` (its first port).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImageCommand {
-    /// Image references this holds for; `*` stands for any characters. The first match of the list wins.
+    /// The pattern of image references that this mapping applies to; `*` stands for any characters. The first match of
+    /// the list wins.
     pub pattern: String,
-    /// Names of the containers this holds for; empty for all.
+    /// The names of the containers that this mapping applies to; empty for all.
     pub containers: Vec<String>,
     /// The image's entrypoint.
     pub command: Vec<String>,
@@ -26,21 +27,21 @@ pub struct ImageCommand {
     pub env: BTreeMap<String, String>,
     /// The image's working directory; the pod's wins. Default: the home directory.
     pub working_dir: Option<PathBuf>,
-    /// What becomes of the pod's own command and arguments.
+    /// The treatment of the pod's own command and arguments.
     pub pod_command: PodCommand,
 }
 
-/// What becomes of the command and arguments in the pod.
+/// The treatment of the command and arguments in the pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PodCommand {
     /// As in Kubernetes: the pod's command replaces the image's command and arguments, the pod's arguments the image's.
     #[default]
     Wins,
-    /// The pod's are not used: its paths mean nothing on this machine.
+    /// The pod's command and arguments are not used, because its paths mean nothing on this machine.
     Ignored,
 }
 
-/// Whether the node has an image.
+/// The state of an image on the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ImageState {
     Present,
@@ -49,7 +50,7 @@ pub(crate) enum ImageState {
     Invalid,
 }
 
-/// The mapping of a container's image. The error says how to add one.
+/// Finds the mapping of a container's image. The error tells how to add one.
 pub(crate) fn find<'a>(
     mappings: &'a [ImageCommand],
     container: &Container,
@@ -67,16 +68,17 @@ pub(crate) fn find<'a>(
     })
 }
 
-/// `*` matches any run of characters, everything else itself.
+/// Matches a text against a pattern. `*` matches any run of characters, and every other character matches itself.
 fn glob(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(text) = text.strip_prefix(first) else { return false };
     (0..=text.len()).any(|start| text.get(start..).is_some_and(|text| glob(rest, text)))
 }
 
-/// Program and arguments of a container, by Kubernetes' table of command, args, entrypoint and cmd.
+/// Returns the program and the arguments of a container, by Kubernetes' table of command, args, entrypoint and cmd.
 ///
-/// `placeholder` resolves `{...}` of the mapping. Empty when neither side names a program.
+/// `placeholder` resolves `{...}` of the mapping. The result is empty if neither the pod nor the mapping names a
+/// program.
 pub(crate) fn command_line(
     mapping: &ImageCommand,
     container: &Container,
@@ -97,7 +99,7 @@ pub(crate) fn command_line(
     }
 }
 
-/// Replaces the placeholders that are known; other braces stay.
+/// Replaces the known placeholders; other braces stay.
 pub(crate) fn fill(text: &str, placeholder: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! `kubectl logs` of this node's pods.
+//! The logs of this node's pods, for `kubectl logs`.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::process::open_log;
 use super::status;
 use crate::apiserver::{LogError, LogRequest, LogStream, PodLogs};
 
-/// The logs of a [`Kubelet`](super::Kubelet)'s pods. Lines have no times, so there is neither `sinceSeconds`
-/// nor `timestamps`.
+/// The logs of a [`Kubelet`](super::Kubelet)'s pods. Lines have no times, so neither `sinceSeconds` nor `timestamps` is
+/// supported.
 #[derive(Debug, Clone)]
 pub struct KubeletLogs(pub(super) Arc<Node>);
 

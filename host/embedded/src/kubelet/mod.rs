@@ -1,9 +1,9 @@
-//! Takes pods through their life against any Kubernetes API.
+//! A kubelet that runs pods against any Kubernetes API.
 //!
 //! A [`Kubelet`] is a node of one machine and everything around it that pods need: it registers its Node, binds pods to
 //! it (the scheduler's part), binds claims (a provisioner's part), gives each pod a loopback address of its own, runs
-//! containers, and writes the statuses and events that a real kubelet writes. What runs the containers is a
-//! [`Runtime`]: local processes, or nothing at all.
+//! containers, and writes the statuses and events that a real kubelet writes. The containers run in a [`Runtime`]: as
+//! local processes, or only simulated.
 
 mod addresses;
 mod claims;
@@ -46,9 +46,9 @@ pub use restart::BackoffOptions;
 
 use node::{Node, NodeRuntime};
 
-/// How often logs are looked at for their size.
+/// The period of the check of the logs' sizes.
 const LOG_PERIOD: Duration = Duration::from_secs(30);
-/// A container's log is cut when it is longer than this many bytes; one older part is kept.
+/// The size limit of a container's log, in bytes. A longer log is cut, and one older part is kept.
 const LOG_LIMIT: u64 = 10 << 20;
 
 /// A kubelet that is not running yet.
@@ -57,7 +57,7 @@ pub struct Kubelet {
     node: Arc<Node>,
 }
 
-/// Why a kubelet cannot begin.
+/// The reasons for which a kubelet cannot be created.
 #[derive(Debug, Error)]
 pub enum KubeletError {
     /// The state directory cannot be created.
@@ -66,20 +66,22 @@ pub enum KubeletError {
 }
 
 impl Kubelet {
-    /// A kubelet for the API server behind `client`.
+    /// Creates a kubelet for the API server behind `client`.
     pub fn new(client: Client, options: KubeletOptions) -> Result<Self, KubeletError> {
         let node = Node::new(client, options).map_err(KubeletError::StateDirectory)?;
         Ok(Self { node: Arc::new(node) })
     }
 
-    /// The logs of its pods, for [`ApiServer::set_pod_logs`](crate::apiserver::ApiServer::set_pod_logs).
+    /// Returns the logs of the kubelet's pods, for
+    /// [`ApiServer::set_pod_logs`](crate::apiserver::ApiServer::set_pod_logs).
     pub fn logs(&self) -> Arc<KubeletLogs> {
         Arc::new(KubeletLogs(self.node.clone()))
     }
 
-    /// Takes care of pods until `shutdown`, then of their end or not ([`OnShutdown`]); that takes at most 15 s.
+    /// Runs pods until `shutdown`. After that, ends or keeps their processes ([`OnShutdown`]), which takes at most 15
+    /// s.
     ///
-    /// Pods that an earlier kubelet of the same node has left are taken over; processes that still run are adopted.
+    /// Takes over pods of an earlier kubelet of the same node, and adopts processes that still run.
     pub async fn run(self, shutdown: CancellationToken) {
         tokio::join!(
             self.node.keep_registered(shutdown.clone()),

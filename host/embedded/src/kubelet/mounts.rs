@@ -1,6 +1,7 @@
-//! Where the mount paths of a container are on this machine.
+//! The places of a container's mount paths on this machine.
 //!
-//! There is no mount namespace: a volume is a directory of the machine, and the environment of a process says where.
+//! There is no mount namespace: a volume is a directory of the machine, and its path is in the environment of the
+//! process.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -17,7 +18,7 @@ pub(crate) struct Mounts {
 }
 
 impl Mounts {
-    /// The mounts of a container whose pod has these volume directories.
+    /// Collects the mounts of a container whose pod has these volume directories.
     pub(crate) fn of(container: &Container, volumes: &BTreeMap<String, PathBuf>) -> Result<Self, String> {
         let mut mounts = Self::default();
         for mount in container.volume_mounts.iter().flatten() {
@@ -32,7 +33,8 @@ impl Mounts {
         Ok(mounts)
     }
 
-    /// A path of the pod on this machine: below the deepest mount that covers it, or `None`.
+    /// Translates a path of the pod into one of this machine, below the deepest mount that covers it. `None` if no
+    /// mount does.
     pub(crate) fn translate(&self, path: &Path) -> Option<PathBuf> {
         let path = normal(path);
         path.ancestors().find_map(|ancestor| {
@@ -42,12 +44,13 @@ impl Mounts {
         })
     }
 
-    /// Every mounted directory or file of the machine.
+    /// Returns every mounted directory or file of the machine.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &Path> {
         self.by_path.values().map(PathBuf::as_path)
     }
 
-    /// `WASMSPAWNER_MOUNT_<VOLUME>` for each mounted volume: upper case, other characters than letters and digits as `_`.
+    /// Returns the variable `WASMSPAWNER_MOUNT_<VOLUME>` for each mounted volume. The volume's name is in upper case,
+    /// with `_` for all characters except letters and digits.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let name = |volume: &str| {
             let upper = volume.to_ascii_uppercase();
@@ -58,7 +61,7 @@ impl Mounts {
     }
 }
 
-/// Without `.`, `..` and trailing slashes, so that a path cannot climb out of its mount.
+/// Removes `.`, `..` and trailing slashes, so that a path cannot leave its mount.
 fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! The node: what all its pods share, and its Node object, which is kept there and alive.
+//! The node: the state that its pods share, and its Node object, which the kubelet creates and keeps alive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use super::restart::Backoff;
 use super::volume::create_private;
 use super::{BackoffOptions, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions};
 
-/// How often the node reports that it is alive.
+/// The period of the node's heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Node {
@@ -33,11 +33,11 @@ pub(crate) struct Node {
     pub(crate) on_shutdown: OnShutdown,
     pub(crate) runtime: NodeRuntime,
     addresses: Mutex<Addresses>,
-    /// The images that simulated containers have used here.
+    /// The images that simulated containers have used on this node.
     images: watch::Sender<BTreeSet<String>>,
 }
 
-/// What runs this node's containers.
+/// The runtime of this node's containers.
 #[derive(Debug)]
 pub(crate) enum NodeRuntime {
     Process { options: Arc<ProcessOptions>, state: StateDirectory },
@@ -53,7 +53,7 @@ impl Node {
                 let on_shutdown = process.on_shutdown;
                 (NodeRuntime::Process { options: Arc::new(process), state }, on_shutdown)
             }
-            // There is nothing that could be left running.
+            // A simulated runtime has no processes that could be left running.
             Runtime::Simulated(simulated) => (NodeRuntime::Simulated(simulated), OnShutdown::Keep),
         };
         let labels = [("hostname", options.node_name.as_str()), ("os", "linux"), ("arch", architecture())];
@@ -74,19 +74,19 @@ impl Node {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that an image is on this node, which its status says. Nobody but the simulated runtime has images.
+    /// Adds an image to the node's status. Only the simulated runtime has images.
     pub(crate) fn has_image(&self, image: &str) {
         if let NodeRuntime::Simulated(_) = self.runtime {
             self.images.send_if_modified(|images| images.insert(image.to_owned()));
         }
     }
 
-    /// The waits between attempts to reach an API server that is away.
+    /// Returns the waits between attempts to reach an unavailable API server.
     pub(crate) fn transient() -> Backoff {
         Backoff::new(BackoffOptions { base: Duration::from_millis(200), max: Duration::from_secs(10) })
     }
 
-    /// Creates the Node object when it is missing and reports the status, again and again.
+    /// Creates the Node object if it is missing, and reports the status periodically.
     pub(crate) async fn keep_registered(&self, shutdown: CancellationToken) {
         let since = Timestamp::now();
         let mut retry = Self::transient();
@@ -125,7 +125,7 @@ impl Node {
         api.patch_status(&self.name, &PatchParams::default(), &patch).await.map(drop)
     }
 
-    /// The status now; `since` is when this kubelet began.
+    /// Returns the current status; `since` is the start of this kubelet.
     fn status(&self, since: Timestamp) -> Value {
         let runtime = match self.runtime {
             NodeRuntime::Process { .. } => "process",

@@ -1,4 +1,4 @@
-//! Startup and readiness probes: what they ask, and what their answers add up to.
+//! Startup and readiness probes: their requests, and the verdict after several answers.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 /// A probe with the defaults of the API.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Probe {
-    /// What to ask for over HTTP; nothing if it is enough that the port answers.
+    /// The path of an HTTP request; `None` if a connection to the port is enough.
     path: Option<String>,
     port: u16,
     timeout: Duration,
@@ -23,7 +23,7 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// A probe of a container. None if it has none, or one whose port does not exist.
+    /// Reads a probe of a container. `None` if it has none, or one whose port does not exist.
     pub(crate) fn of(container: &Container, probe: Option<&api::Probe>) -> Option<Self> {
         let probe = probe?;
         let (path, named) = match (&probe.http_get, &probe.tcp_socket) {
@@ -46,7 +46,7 @@ impl Probe {
         })
     }
 
-    /// Asks once. The error is what an `Unhealthy` event says after "probe failed: ".
+    /// Probes once. The error is the text of an `Unhealthy` event after "probe failed: ".
     pub(crate) async fn ask(&self, address: IpAddr) -> Result<(), String> {
         let address = SocketAddr::new(address, self.port);
         match timeout(self.timeout, status_line(address, self.path.as_deref())).await {
@@ -66,17 +66,17 @@ impl Probe {
     }
 }
 
-/// Counts answers of one kind in a row.
+/// A counter of equal answers in a row.
 #[derive(Debug)]
 pub(crate) struct Streak {
     success: i32,
     failure: i32,
-    /// Good answers in a row; bad ones are negative.
+    /// The number of good answers in a row; negative for bad ones.
     count: i32,
 }
 
 impl Streak {
-    /// Whether the container is healthy, once there have been enough answers of one kind.
+    /// Counts an answer. Returns whether the container is healthy once there have been enough equal answers.
     pub(crate) fn add(&mut self, healthy: bool) -> Option<bool> {
         self.count = if healthy { self.count.max(0) + 1 } else { self.count.min(0) - 1 };
         match self.count {
@@ -87,7 +87,8 @@ impl Streak {
     }
 }
 
-/// Connects, and sends the request by hand if there is a path: nothing but the first line of the answer is of interest.
+/// Connects, and sends an HTTP request if there is a path. The request is written by hand, because only the first line
+/// of the answer is needed.
 async fn status_line(address: SocketAddr, path: Option<&str>) -> std::io::Result<Option<String>> {
     let mut stream = TcpStream::connect(address).await?;
     let Some(path) = path else { return Ok(None) };
@@ -106,12 +107,12 @@ fn status_code(line: &str) -> Option<u16> {
     words.next()?.parse().ok()
 }
 
-/// Whether something listens there.
+/// True if something listens at the address.
 pub(crate) async fn port_answers(address: SocketAddr) -> bool {
     matches!(timeout(Duration::from_secs(1), TcpStream::connect(address)).await, Ok(Ok(_)))
 }
 
-/// A port by its number or by its name in the container.
+/// Returns a port by its number or by its name in the container.
 fn port(container: &Container, port: &IntOrString) -> Option<u16> {
     let number = match port {
         IntOrString::Int(number) => *number,
@@ -122,7 +123,7 @@ fn port(container: &Container, port: &IntOrString) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
-/// The port that stands for the readiness of a container without a readiness probe.
+/// Returns the port that stands for the readiness of a container without a readiness probe.
 pub(crate) fn first_port(container: &Container) -> Option<u16> {
     container.ports.iter().flatten().find_map(|port| u16::try_from(port.container_port).ok())
 }

@@ -1,4 +1,4 @@
-//! Whether and when an ended container runs again.
+//! The rules for restarts of ended containers.
 //!
 //! Source: the Kubernetes documentation, "Container restarts": the first restart is immediate, later ones wait 10 s,
 //! 20 s, 40 s ... up to 5 minutes; a container that ran long enough starts over.
@@ -14,7 +14,7 @@ pub(crate) enum RestartPolicy {
 }
 
 impl RestartPolicy {
-    /// The policy of a spec field; absent or unknown means the API's default.
+    /// Parses the policy of a spec field; an absent or unknown one means the API's default.
     pub(crate) fn parse(text: Option<&str>) -> Self {
         match text {
             Some("OnFailure") => Self::OnFailure,
@@ -23,7 +23,7 @@ impl RestartPolicy {
         }
     }
 
-    /// The policy that holds for a plain init container: run to success, so `Always` means `OnFailure`.
+    /// Returns the policy for a plain init container. It runs until success, so `Always` means `OnFailure`.
     pub(crate) fn for_init(self) -> Self {
         if self == Self::Never { Self::Never } else { Self::OnFailure }
     }
@@ -37,10 +37,10 @@ impl RestartPolicy {
     }
 }
 
-/// How long to wait between attempts.
+/// The waits between attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackoffOptions {
-    /// The first wait; doubles with every attempt. Kubernetes: 10 s.
+    /// The first wait. It doubles with every attempt. Kubernetes: 10 s.
     pub base: Duration,
     /// The longest wait. Kubernetes: 5 min.
     pub max: Duration,
@@ -64,7 +64,7 @@ impl Backoff {
         Self { options, next: options.base }
     }
 
-    /// The waits of a container that has been restarted so often already. The first restart is free.
+    /// Creates the waits of a container that has already had this number of restarts. The first restart is immediate.
     pub(crate) fn after_restarts(options: BackoffOptions, restarts: i32) -> Self {
         let mut backoff = Self { options, next: Duration::ZERO };
         for _ in 0..restarts.min(32) {
@@ -73,14 +73,15 @@ impl Backoff {
         backoff
     }
 
-    /// The wait before the next attempt; the one after that is longer.
+    /// Returns the wait before the next attempt, and makes the one after it longer.
     pub(crate) fn advance(&mut self) -> Duration {
         let wait = self.next.min(self.options.max);
         self.next = if self.next.is_zero() { self.options.base } else { (wait * 2).min(self.options.max) };
         wait
     }
 
-    /// A container that ran for twice the longest wait is healthy: its next restart is free again.
+    /// Resets the waits after a run of more than twice the longest wait. Such a container is healthy, so its next
+    /// restart is immediate again.
     pub(crate) fn ran_for(&mut self, duration: Duration) {
         if duration > self.options.max * 2 {
             self.next = Duration::ZERO;

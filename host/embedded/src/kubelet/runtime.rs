@@ -1,4 +1,4 @@
-//! What runs the containers of a pod: local processes, or nothing at all.
+//! The runtimes of containers: local processes, or a simulation.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
@@ -67,7 +67,7 @@ impl PodRuntime {
         }
     }
 
-    /// Why the pod cannot run here, if it cannot.
+    /// Returns the reason for which the pod cannot run here, if there is one.
     pub(crate) fn unsupported(&self, pod: &Pod) -> Option<String> {
         match self {
             Self::Process(_) => PodProcess::unsupported(pod),
@@ -98,8 +98,8 @@ impl PodRuntime {
         }
     }
 
-    /// Everything that a process is started with; nothing for a simulated container. The error is the message of a
-    /// `CreateContainerConfigError`.
+    /// Prepares the parameters of a container's process; `None` for a simulated container. The error is the message of
+    /// a `CreateContainerConfigError`.
     pub(crate) async fn prepare(
         &self,
         context: &PodContext<'_>,

@@ -1,5 +1,5 @@
-//! The simulated runtime: nothing runs, but everything looks as if it did. The annotations of a pod say how long its
-//! stages take, and what goes wrong.
+//! The simulated runtime: nothing runs, but everything looks as if it did. The annotations of a pod set the durations
+//! of its stages, and its faults.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,20 +33,20 @@ enum Fault {
     Evicted,
 }
 
-/// A pod of which nothing runs, with the faults and delays that its annotations ask for.
+/// A simulated pod, with the faults and delays in its annotations.
 #[derive(Debug)]
 pub(crate) struct SimulatedPod {
     pub(crate) delays: SimulatedOptions,
     fault: Option<Fault>,
-    /// How long a container (or the pod) runs before the fault.
+    /// The time that a container (or the pod) runs before the fault.
     after: Duration,
-    /// How often the fault happens before all is well.
+    /// The number of times that the fault happens before the container succeeds.
     times: u32,
-    /// How often the fault has happened.
+    /// The number of times that the fault has happened.
     happened: AtomicU32,
-    /// The container that faults of containers are about: the first.
+    /// The container that faults of containers affect: the first.
     victim: Option<String>,
-    /// An annotation that makes no sense. The pod does not run then.
+    /// The mistake in an annotation. A pod with a mistake does not run.
     pub(crate) mistake: Option<String>,
 }
 
@@ -90,12 +90,12 @@ impl SimulatedPod {
         Ok(())
     }
 
-    /// How long the pod runs until it is evicted, if it is.
+    /// Returns the time until the pod's eviction, if its fault is one.
     pub(crate) fn evicted_after(&self) -> Option<Duration> {
         (self.fault == Some(Fault::Evicted)).then_some(self.after)
     }
 
-    /// Whether the fault happens to the container now; each time counts.
+    /// Returns whether the fault happens to the container now, and counts it.
     fn happens(&self, fault: Fault, container: &Container) -> bool {
         self.fault == Some(fault)
             && self.victim.as_ref() == Some(&container.name)
@@ -119,7 +119,7 @@ impl SimulatedPod {
         }
     }
 
-    /// Fails, as for a pod whose secret is missing, when the plan says so.
+    /// Fails as for a missing secret if the fault is `ConfigError` and happens now.
     pub(crate) fn configure(&self, container: &Container, pod: &Pod) -> Result<(), String> {
         let secret = pod.metadata.name.as_deref().unwrap_or("missing");
         if self.happens(Fault::ConfigError, container) {
@@ -142,7 +142,7 @@ impl SimulatedPod {
         SimulatedRun { end, ..self.resume() }
     }
 
-    /// What a readiness probe complains about now.
+    /// Returns the current complaint of a readiness probe, if there is one.
     pub(crate) fn unready(&self, container: &Container, pod_ip: IpAddr) -> Option<String> {
         let port = first_port(container).unwrap_or(8888);
         self.happens(Fault::NotReady, container).then(|| {
@@ -150,7 +150,7 @@ impl SimulatedPod {
         })
     }
 
-    /// The run of a container that ran before the program was restarted.
+    /// Continues the run of a container that ran before this program was restarted.
     pub(crate) fn resume(&self) -> SimulatedRun {
         SimulatedRun { end: None, stop: self.delays.stop, asked: None }
     }
@@ -159,9 +159,9 @@ impl SimulatedPod {
 /// One run of a simulated container.
 #[derive(Debug)]
 pub(crate) struct SimulatedRun {
-    /// When and how it ends by itself.
+    /// The time and the result of the run's own end.
     end: Option<(Instant, Exit)>,
-    /// How long it takes to end after a signal.
+    /// The time that the run takes to end after a signal.
     stop: Duration,
     asked: Option<Instant>,
 }

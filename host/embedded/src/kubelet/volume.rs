@@ -1,4 +1,4 @@
-//! What a volume becomes on disk.
+//! Volumes on disk.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -11,14 +11,14 @@ use super::env::{Entries, Reference, References};
 
 /// One file of a volume.
 struct VolumeFile {
-    /// Relative, without `..`.
+    /// The path in the volume: relative, without `..`.
     path: PathBuf,
     mode: u32,
     contents: Vec<u8>,
 }
 
-/// Makes the volume and returns where it is: in `own`, a directory of the pod, or below `claims`, the directory of its
-/// namespace's claims, or where the machine has it. The error is the message of a `FailedMount` event.
+/// Creates the volume and returns its path. The path is `own`, a directory of the pod; or one below `claims`, the
+/// directory of its namespace's claims; or a path of the machine. The error is the message of a `FailedMount` event.
 pub(crate) fn make(
     volume: &Volume,
     own: PathBuf,
@@ -61,7 +61,7 @@ fn private(path: PathBuf) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// All keys under their own names, or only the items under theirs.
+/// Selects all keys under their own names, or only the items under the items' paths.
 fn select(
     entries: &Entries,
     items: &[KeyToPath],
@@ -86,7 +86,7 @@ fn select(
     Ok(files)
 }
 
-/// A path that stays inside its volume.
+/// Checks that a path stays inside its volume.
 pub(crate) fn relative(path: &str) -> Result<PathBuf, String> {
     let inside =
         Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -96,8 +96,8 @@ pub(crate) fn relative(path: &str) -> Result<PathBuf, String> {
     Err(format!("path {path:?} must be relative and without '..'"))
 }
 
-/// Makes `directory` hold exactly these files. They are written beside it and then take its place, so that no process
-/// sees half of them, and nobody else can read one for a moment.
+/// Replaces the content of `directory` with these files. They are written to a private directory beside it, which then
+/// takes its place: no process sees half of the files, and no other user can read one for a moment.
 fn write_files(directory: &Path, files: &[VolumeFile]) -> io::Result<()> {
     let next = directory.with_extension("next");
     remove(&next)?;

@@ -18,10 +18,10 @@ use super::pod::{Observed, live};
 use super::process::kill_pod;
 use super::{OnShutdown, volume};
 
-/// How long pods may take to end when the kubelet does: their grace, and the requests after it.
+/// The time limit for pods to end when the kubelet ends: their grace period, and the requests after it.
 const SHUTDOWN: Duration = Duration::from_secs(15);
 
-/// Takes care of all pods until the shutdown.
+/// Runs the tasks of all pods until the shutdown.
 pub(crate) async fn watch_pods(node: Arc<Node>, shutdown: CancellationToken) {
     let api: Api<Pod> = Api::all(node.client.clone());
     let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
@@ -62,9 +62,9 @@ struct Pods {
 }
 
 impl Pods {
-    /// A whole list: what is not in it is gone.
+    /// Processes a complete list. Pods that are not in it are gone.
     fn relist(&mut self, listed: Vec<Pod>) {
-        // Addresses that are in use come before new ones are given out.
+        // Addresses in use are restored before new ones are assigned.
         for pod in listed.iter().filter(|pod| self.is_ours(pod)) {
             let address =
                 pod.status.as_ref().and_then(|status| status.pod_ip.as_deref()?.parse::<Ipv4Addr>().ok());
@@ -121,7 +121,7 @@ impl Pods {
         }
     }
 
-    /// Waits for all tasks, which end with the shutdown.
+    /// Waits for all tasks. They end with the shutdown.
     async fn end(&mut self) {
         let ended = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(SHUTDOWN, ended).await.is_ok() {
@@ -138,7 +138,7 @@ impl Pods {
         }
     }
 
-    /// Directories of pods that were deleted while this program was away, and what still runs in them.
+    /// Removes the directories of pods that were deleted while this program did not run, and kills their processes.
     fn remove_unlisted(&self, listed: &[Pod]) {
         let NodeRuntime::Process { state, .. } = &self.node.runtime else { return };
         for (uid_on_disk, directory) in state.all_pods().unwrap_or_default() {
@@ -151,7 +151,7 @@ impl Pods {
     }
 }
 
-/// Gives back what a pod had.
+/// Releases the resources of a pod.
 fn clean_up(node: &Node, uid: &str) {
     node.addresses().free(uid);
     if let NodeRuntime::Process { state, .. } = &node.runtime {

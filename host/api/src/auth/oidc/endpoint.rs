@@ -1,4 +1,4 @@
-//! Where a provider publishes its keys.
+//! The endpoint at which a provider publishes its keys.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -9,30 +9,30 @@ use wasmspawner_core::config::auth::{Issuer, KeySetUrl, OidcAuth};
 use super::key_set::KeySet;
 use wasmspawner_outgoing::{self as outgoing, BodyError, json_problem, shortened};
 
-/// The largest answer that is read, in bytes. Real ones have some kilobytes.
+/// The size limit for an answer, in bytes. Real answers have a few kilobytes.
 const LARGEST: usize = 256 * 1024;
 
-/// Reads the provider's keys. Redirects are not followed: the keys come from where the configuration, or the provider's
-/// description, says.
+/// Reads the provider's keys. Redirects are not followed: the keys come from the address in the configuration or in the
+/// provider's description.
 pub(super) struct Endpoint {
     client: Client,
     issuer: Issuer,
     keys: Option<KeySetUrl>,
 }
 
-/// Why the keys cannot be read.
+/// The reasons for which the keys cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoKeys {
-    /// There is no answer.
+    /// There is no complete answer.
     #[error("there is no complete answer")]
     Request(#[from] reqwest::Error),
-    /// The answer is not the one to a successful request.
+    /// The status of the answer is not a success.
     #[error("{url} answers with status {status}{}", if status.is_redirection() { "; configure the address that it leads to" } else { "" })]
     Status { url: String, status: StatusCode },
     /// The answer is too large.
     #[error("the answer has more than {LARGEST} bytes")]
     TooLarge,
-    /// The answer has another form.
+    /// The answer does not have the expected form.
     #[error("{url} does not answer with what it should: {problem}")]
     Malformed { url: String, problem: String },
     /// The description belongs to another provider.
@@ -40,12 +40,12 @@ pub(super) enum NoKeys {
         "{url} describes the issuer {found:?} and not {wanted:?}; auth.oidc.issuer has to be the same, letter by letter"
     )]
     OtherIssuer { url: String, found: String, wanted: String },
-    /// The description sends the service to an address without TLS.
+    /// The description contains an address without TLS.
     #[error("{url} says that the keys are at {keys:?}, which is not https")]
     NotHttps { url: String, keys: String },
 }
 
-/// What is read of a provider's description (OpenID Connect Discovery 1.0, section 3).
+/// The parts of a provider's description that the service reads (OpenID Connect Discovery 1.0, section 3).
 #[derive(Deserialize)]
 struct Description {
     issuer: String,
@@ -62,14 +62,14 @@ impl Endpoint {
         Ok(Self { client, issuer: config.issuer.clone(), keys: config.jwks_url.clone() })
     }
 
-    /// The keys that the provider publishes now.
+    /// Fetches the keys that the provider publishes now.
     pub(super) async fn key_set(&self) -> Result<KeySet, NoKeys> {
         let keys = if let Some(keys) = &self.keys { keys.clone() } else { self.described().await? };
         let json = self.get(keys.as_str()).await?;
         KeySet::parse(&json).map_err(|problem| NoKeys::Malformed { url: shortened(keys.as_str()), problem })
     }
 
-    /// Where the keys are, according to the provider's description.
+    /// Returns the address of the keys, taken from the provider's description.
     async fn described(&self) -> Result<KeySetUrl, NoKeys> {
         let url = self.issuer.description_url();
         let json = self.get(&url).await?;

@@ -1,4 +1,4 @@
-//! The provider's keys, as they were last read.
+//! A cache of the provider's keys.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -13,38 +13,38 @@ use super::endpoint::NoKeys;
 use super::key_set::KeySet;
 use crate::auth::AuthError;
 
-/// The time between two look-ups, whatever tokens are sent: random values of `kid` must not make the service ask the
-/// provider all the time. A new key may be unknown for that long.
+/// The minimum time between two look-ups. It prevents tokens with random values of `kid` from causing a request to the
+/// provider each time. A new key may be unknown for this long.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How much longer than usual the keys are used while the provider does not answer.
+/// The additional time for which the keys are used while the provider does not answer.
 const LAST_GOOD_FOR: Duration = Duration::from_mins(5);
 
-/// Keeps the keys, and reads them again when they are old or lack one. There is one look-up at a time, which goes on
-/// when the request that caused it is given up.
+/// Keeps the keys, and reads them again when they are old or when one is missing. Only one look-up runs at a time. It
+/// continues if the request that caused it is cancelled.
 pub(super) struct KeyCache {
     cached_for: Duration,
     known: Arc<ArcSwap<Known>>,
-    /// When the last look-up ended. Whoever asks the provider holds the lock.
+    /// The time at which the last look-up ended. The lock is held during a look-up.
     asked: Arc<Mutex<Option<Instant>>>,
 }
 
-/// What is known about the provider's keys.
+/// The state of the provider's keys.
 #[derive(Clone, Default)]
 struct Known {
     keys: Arc<KeySet>,
     given_at: Option<Instant>,
-    /// The last look-up failed.
+    /// True if the last look-up failed.
     away: bool,
 }
 
 impl KeyCache {
-    /// Keys are kept for the duration `cached_for`.
+    /// Creates an empty cache that keeps keys for the duration `cached_for`.
     pub(super) fn new(cached_for: Duration) -> Self {
         Self { cached_for, known: Arc::default(), asked: Arc::default() }
     }
 
-    /// The key set that decides about a token; `has_key` says whether a set has the token's key. The keys are read with
-    /// `ask` if they are too old or lack that key.
+    /// Returns the key set for checking a token. `has_key` returns whether a set has the token's key. If the keys are
+    /// too old or that key is missing, they are read with `ask`.
     pub(super) async fn get<A>(
         &self,
         has_key: impl Fn(&KeySet) -> bool,
@@ -78,7 +78,7 @@ impl KeyCache {
         if lately || self.answers(&known, &has_key) {
             return known;
         }
-        // A task of its own, because a request can be given up at any time.
+        // A separate task, because a request can be cancelled at any time.
         let look_up = tokio::spawn(read(ask, Arc::clone(&self.known), asked));
         if let Err(error) = look_up.await {
             tracing::error!(%error, "a look-up of the provider's keys ended without a result");
@@ -86,7 +86,8 @@ impl KeyCache {
         self.known.load_full()
     }
 
-    /// The right to ask the provider. While somebody else is asking, requests whose key is known do not wait.
+    /// Acquires the lock for a look-up. While another look-up runs, requests whose key is known do not wait and get
+    /// `None`.
     async fn turn(&self, has_key: impl Fn(&KeySet) -> bool) -> Option<OwnedMutexGuard<Option<Instant>>> {
         let known = self.known.load();
         let asked = Arc::clone(&self.asked);
@@ -145,14 +146,14 @@ mod tests {
         Err(NoKeys::TooLarge)
     }
 
-    /// Whether the key `id` is known, when the provider would give this answer.
+    /// Returns whether the key `id` is known, with this answer from the provider if it is asked.
     async fn has(cache: &KeyCache, id: &str, answer: Result<KeySet, NoKeys>) -> Result<bool, AuthError> {
         let knows = |set: &KeySet| set.knows(Some(id), Algorithm::EdDSA);
         cache.get(knows, async { answer }).await.map(|set| knows(&set))
     }
 
-    /// Columns: how much later than the first answer a token with this `kid` comes, what the provider would say then,
-    /// and what the token gets.
+    /// Columns: the time between the first answer and a token, the token's `kid`, the provider's answer at that time,
+    /// and the result for the token.
     #[tokio::test(start_paused = true)]
     async fn keys_are_read_again_when_they_are_old_or_lack_one() {
         let long = CACHED_FOR + LAST_GOOD_FOR;
@@ -164,7 +165,7 @@ mod tests {
             // A key that the set lacks.
             (before(PAUSE), "b", Ok(keys(&["a", "b"])), Ok(false)),
             (PAUSE, "b", Ok(keys(&["a", "b"])), Ok(true)),
-            // The provider is away: known keys hold for some minutes, and about others nothing can be said.
+            // The provider is unavailable: known keys stay valid for some minutes, and other keys cannot be checked.
             (PAUSE, "b", away(), Err(AWAY)),
             (CACHED_FOR, "a", away(), Ok(true)),
             (before(long), "a", away(), Ok(true)),

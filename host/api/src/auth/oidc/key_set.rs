@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use wasmspawner_outgoing::json_problem;
 
-/// The most keys of one provider. Real ones have fewer than ten.
+/// The most keys that are accepted from one provider. Real providers have fewer than ten.
 const MOST: usize = 100;
 
 /// The keys of a provider that can check signatures of tokens.
@@ -21,14 +21,14 @@ struct Key {
     decoding: DecodingKey,
 }
 
-/// A key set as providers publish it. Keys of unknown kinds are not read.
+/// A key set as providers publish it. Keys of unknown kinds are skipped.
 #[derive(Deserialize)]
 struct Published {
     keys: Vec<Value>,
 }
 
 impl KeySet {
-    /// The usable keys of a published key set.
+    /// Parses a published key set and keeps its usable keys.
     pub(super) fn parse(json: &[u8]) -> Result<Self, String> {
         let Published { keys } =
             serde_json::from_slice(json).map_err(|error| format!("no key set: {}", json_problem(&error)))?;
@@ -43,7 +43,7 @@ impl KeySet {
         }
     }
 
-    /// True when another version of the key set could not say more about this `kid` and algorithm.
+    /// True if a newer version of the key set could not add anything about this `kid` and algorithm.
     pub(super) fn knows(&self, id: Option<&str>, algorithm: Algorithm) -> bool {
         match id {
             Some(_) => self.0.iter().any(|key| key.id.as_deref() == id),
@@ -51,8 +51,8 @@ impl KeySet {
         }
     }
 
-    /// The key with this `kid` that may be used with the algorithm. Without a `kid`, one key alone has to fit: trying
-    /// all of them would let a stranger choose how much the service has to compute.
+    /// The key with this `kid` that may be used with the algorithm. Without a `kid`, exactly one key must match: trying
+    /// all of them would let a stranger choose how much the service computes.
     pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&DecodingKey> {
         let mut fitting = self
             .0
@@ -82,7 +82,7 @@ impl Key {
     }
 }
 
-/// The algorithms for a kind of key. A shared secret (`oct`) has none here: whoever can check its signatures can also
+/// The algorithms for a kind of key. A shared secret (`oct`) has none: anyone who can check its signatures can also
 /// make them.
 fn algorithms(key: &AlgorithmParameters) -> &'static [Algorithm] {
     match key {

@@ -1,4 +1,4 @@
-//! Authentication with access tokens of an OpenID Connect provider, which are checked with the provider's keys.
+//! Authentication with access tokens of an OpenID Connect provider. They are checked with the provider's keys.
 
 mod endpoint;
 mod key_cache;
@@ -33,10 +33,10 @@ pub(super) struct Oidc {
 }
 
 const PROVIDER: &str = "the OpenID Connect provider";
-/// What makes the provider say a user's groups.
+/// The advice for an operator whose provider does not report a user's groups.
 const GROUPS_REMEDY: &str = "let the provider list them in its access tokens (auth.oidc.groups_claim)";
 
-/// The accepted algorithms. They are asymmetric: with a shared secret, whoever can check a token could make one.
+/// The accepted algorithms. They are asymmetric: with a shared secret, anyone who can check a token could make one.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -49,10 +49,10 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// The types of access tokens (RFC 9068, section 4, and what providers wrote before it), in lower case.
+/// The types of access tokens in lower case: those of RFC 9068, section 4, and those that providers used before it.
 const TYPES: [&str; 4] = ["jwt", "application/jwt", "at+jwt", "application/at+jwt"];
 
-/// What a token says about itself before anybody has checked it.
+/// The claims that are read from a token before its signature is checked.
 #[derive(Deserialize)]
 struct Stated {
     iss: String,
@@ -68,8 +68,8 @@ impl Oidc {
         Ok(Self { config, identities, endpoint, keys })
     }
 
-    /// True when the token says that it is of this provider. No other method may see such a token, even if it is
-    /// refused here: it may be valid elsewhere.
+    /// True if the token names this provider as its issuer. No other method may see such a token, even if it is refused
+    /// here: it may be valid elsewhere.
     pub(super) fn claims(&self, token: &SecretString) -> bool {
         self.stated(token).is_some()
     }
@@ -88,7 +88,7 @@ impl Oidc {
         })
     }
 
-    /// The claims of a token of this provider for this service.
+    /// Checks that a token was issued by this provider for this service, and returns its claims.
     async fn checked(&self, token: &SecretString) -> Result<Claims, AuthError> {
         let stated = self.stated(token).ok_or(AuthError::UnknownToken)?;
         let header = decode_header(token.expose()).map_err(|_| AuthError::UnknownToken)?;
@@ -115,8 +115,8 @@ impl Oidc {
         validation
     }
 
-    /// The reason for a refusal. The signature is checked first, so what is said about claims is said to somebody who
-    /// has a token of this provider and can read them.
+    /// Returns the reason for a refusal. It may mention claims: the signature is checked first, so the sender has a
+    /// genuine token of this provider and can read its claims.
     fn refusal(&self, kind: &ErrorKind, stated: Stated) -> AuthError {
         let unsuitable = match kind {
             ErrorKind::ExpiredSignature => {
@@ -142,7 +142,8 @@ impl Oidc {
         (stated.iss == self.config.issuer.as_str()).then_some(stated)
     }
 
-    /// The identity of the token's user: from the token, else from the configuration; groups from both.
+    /// Returns the identity of the token's user. It comes from the token, or else from the configuration; groups come
+    /// from both.
     fn identity(&self, user: TokenUser) -> Result<Identity, AuthError> {
         let TokenUser { username, numbers, groups, email, display_name, scopes: _ } = user;
         let known = self
@@ -157,8 +158,8 @@ impl Oidc {
     }
 }
 
-/// False for other things than access tokens, and for tokens with extensions that have to be understood (`crit`, RFC
-/// 7515, section 4.1.11). Keys in a header or at an address in it are never used.
+/// False for anything but access tokens, and for tokens with critical extensions (`crit`, RFC 7515, section 4.1.11).
+/// Keys in a header, or at an address in it, are never used.
 fn is_acceptable(header: &Header) -> bool {
     let known = |typ: &String| TYPES.contains(&typ.to_ascii_lowercase().as_str());
     ALGORITHMS.contains(&header.alg) && header.typ.as_ref().is_none_or(known) && header.crit.is_none()

@@ -1,4 +1,4 @@
-//! Signatures of tokens, checked by *ring*, which the process has for TLS already.
+//! Checks signatures of tokens with *ring*, which the process already uses for TLS.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
@@ -11,20 +11,20 @@ use ring::signature::{
     UnparsedPublicKey, VerificationAlgorithm,
 };
 
-/// It checks signatures and makes none.
+/// A cryptography provider that checks signatures and makes none.
 static RING: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(ErrorKind::UnsupportedAlgorithm.into()),
     verifier_factory: |algorithm, key| verifier(*algorithm, key),
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes *ring* the process's cryptography for tokens.
+/// Installs *ring* as the process's cryptography provider for tokens.
 pub(super) fn install() {
-    // There is one such provider per process. A second installation returns an error that does not matter.
+    // There is one such provider per process, so the error of a second installation is ignored.
     let _ = RING.install_default();
 }
 
-/// How an algorithm is checked. RSA keys have at least 2048 bits.
+/// The way to check signatures of an algorithm. RSA keys must have at least 2048 bits.
 enum Scheme {
     Rsa(&'static RsaParameters),
     Curve(&'static dyn VerificationAlgorithm),
@@ -95,7 +95,7 @@ mod tests {
         verify(signature, message.as_bytes(), &key(jwk), algorithm).unwrap()
     }
 
-    /// Tokens that others have signed: RFC 7515, appendices A.2 and A.3, and RFC 8037, appendix A.4.
+    /// The example tokens of RFC 7515, appendices A.2 and A.3, and RFC 8037, appendix A.4.
     #[test]
     fn the_signatures_in_the_standards_are_valid_and_others_are_not() {
         let joe =

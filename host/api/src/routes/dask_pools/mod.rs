@@ -1,4 +1,4 @@
-//! `/labs/{username}/dask-pool`: what clients of Dask pools ask for.
+//! `/labs/{username}/dask-pool`: the routes for clients of Dask pools.
 
 mod problems;
 mod scheduler;

@@ -1,4 +1,4 @@
-//! What is refused about Dask pools, as HTTP answers.
+//! Refused requests about Dask pools, as HTTP answers.
 
 use http::StatusCode;
 use wasmspawner_core::lifecycle::Refusal;
@@ -6,22 +6,22 @@ use wasmspawner_core::lifecycle::Refusal;
 use crate::problem::Problem;
 use wasmspawner_spawner::SpawnError;
 
-/// Where the pool's name is in the request.
+/// The position of the pool's name in the request.
 const PATH: &[&str] = &["path", "pool"];
 
-/// 404: no pool, or no record of one.
+/// 404: there is no pool, or no record of one.
 pub(super) fn unknown_pool() -> Problem {
     Problem::at(StatusCode::NOT_FOUND, PATH, "unknown_pool", "the lab has no Dask pool of this name")
 }
 
-/// 412: a pool of this name, and not the one that is meant.
+/// 412: there is a pool of this name, but not the one that the client means.
 pub(super) fn another_pool() -> Problem {
     let msg = "the Dask pool of this name has another certificate than the one that is meant";
     Problem::at(StatusCode::PRECONDITION_FAILED, &["header", "if-match"], "another_pool", msg)
 }
 
-/// An error of a start, a stop or a change. What the state of the pool forbids is said about the pool; the rest is as for
-/// labs.
+/// Converts an error of a start, a stop or a change. Conflicts with the pool's state get messages about the pool; the
+/// others are as for labs.
 pub(super) fn of_spawn(error: SpawnError) -> Problem {
     let conflict = |kind, msg| Problem::at(StatusCode::CONFLICT, PATH, kind, msg);
     match error {

@@ -1,4 +1,4 @@
-//! `/labs/{username}/dask-pool/{pool}/scheduler`: what the program within a pool's scheduler asks and reports.
+//! `/labs/{username}/dask-pool/{pool}/scheduler`: the routes for the program within a pool's scheduler.
 
 use axum::extract::{FromRequest, Request, State};
 use axum::response::Response;

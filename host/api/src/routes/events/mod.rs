@@ -24,7 +24,7 @@ use crate::request::path::LabPath;
 use wasmspawner_spawner::Labs;
 use wasmspawner_telemetry::Metrics;
 
-/// This header keeps nginx from buffering the events.
+/// The header that keeps nginx from buffering the events.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The events of the operation under way, or of the last one.
@@ -62,7 +62,7 @@ pub(crate) async fn follow_events(
     Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), slot), shutdown)))
 }
 
-/// An answer that is a stream of events.
+/// Creates an answer that is a stream of events.
 pub(crate) fn event_stream(
     stream: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
 ) -> Response {
@@ -70,7 +70,7 @@ pub(crate) fn event_stream(
     (headers, Body::from_stream(stream)).into_response()
 }
 
-/// The id of the last event that the client has seen, if it says one.
+/// The id of the last event that the client has seen, if the request contains one.
 pub(crate) struct LastSeen(pub(crate) Option<EventId>);
 
 impl<S: Sync> FromRequestParts<S> for LastSeen {
@@ -81,8 +81,9 @@ impl<S: Sync> FromRequestParts<S> for LastSeen {
     }
 }
 
-/// The id in the header or in the query. The header wins, because a reconnecting browser sends it to its original address. An id that cannot be parsed counts as none; the stream then starts from
-/// the beginning, as it does for an id of an older operation.
+/// Returns the id in the header or in the query. The header wins, because a reconnecting browser sends it to its
+/// original address. An id that cannot be parsed counts as none. The stream then starts from the beginning, as it does
+/// for an id of an older operation.
 fn last_seen(headers: &HeaderMap, query: &str) -> Option<EventId> {
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let param = query.split('&').find_map(|pair| pair.strip_prefix("last_event_id="));

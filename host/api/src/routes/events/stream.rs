@@ -14,24 +14,24 @@ use crate::fair_use::UserSlot;
 use wasmspawner_spawner::EventReader;
 use wasmspawner_telemetry::SseReader;
 
-/// The first bytes of every stream: the number of milliseconds after which a client reconnects when the connection
+/// The first bytes of every stream: the number of milliseconds after which a client reconnects if the connection
 /// breaks.
 const GREETING: &str = "retry: 1000\n\n";
-/// A comment that is sent every 15 s without an event, so that no proxy closes the connection as idle.
+/// A comment that is sent after every 15 s without an event, so that no proxy closes the connection as idle.
 const KEEP_ALIVE: &str = ": still there\n\n";
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 struct StreamState {
     reader: EventReader,
     shutdown: CancellationToken,
-    /// Sent together with the first events.
+    /// The greeting, until it is sent together with the first events.
     greeting: Option<&'static str>,
-    /// Counts this reader in the metrics, and among the user's, while the stream exists.
+    /// Guards that count this reader in the metrics, and among the user's readers, while the stream exists.
     _counted: (SseReader, Option<UserSlot>),
 }
 
-/// The bytes of a stream, until the operation is over or the service stops. Entries are read from the log only when the
-/// connection has room for them: a slow reader costs a position in the log and no other memory.
+/// Returns the bytes of a stream, until the operation is over or the service stops. Entries are read from the log only
+/// when the connection has room for them: a slow reader costs a position in the log and no other memory.
 pub(crate) fn follow(
     reader: EventReader,
     counted: (SseReader, Option<UserSlot>),

@@ -1,4 +1,4 @@
-//! `/labs/{username}/kernels/{kernel}/launcher`: what the launcher in a kernel's pod asks and reports.
+//! `/labs/{username}/kernels/{kernel}/launcher`: the routes for the launcher in a kernel's pod.
 
 use axum::extract::{FromRequest, Request, State};
 use axum::response::Response;

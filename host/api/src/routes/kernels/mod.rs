@@ -1,4 +1,4 @@
-//! `/labs/{username}/kernels`: what clients of kernels ask for.
+//! `/labs/{username}/kernels`: the routes for clients of kernels.
 
 mod launcher;
 mod problems;

@@ -1,4 +1,4 @@
-//! What is refused about kernels, as HTTP answers.
+//! Refused requests about kernels, as HTTP answers.
 
 use http::StatusCode;
 use wasmspawner_core::lifecycle::Refusal;
@@ -6,15 +6,16 @@ use wasmspawner_core::lifecycle::Refusal;
 use crate::problem::Problem;
 use wasmspawner_spawner::{LauncherAway, SpawnError};
 
-/// Where the kernel's id is in the request.
+/// The position of the kernel's id in the request.
 const PATH: &[&str] = &["path", "kernel"];
 
-/// 404: no kernel, or no record of one.
+/// 404: there is no kernel, or no record of one.
 pub(super) fn unknown_kernel() -> Problem {
     Problem::at(StatusCode::NOT_FOUND, PATH, "unknown_kernel", "the lab has no kernel of this id")
 }
 
-/// An error of a start or a stop. What the state of the kernel forbids is said about the kernel; the rest is as for labs.
+/// Converts an error of a start or a stop. Conflicts with the kernel's state get messages about the kernel; the others
+/// are as for labs.
 pub(super) fn of_spawn(error: SpawnError) -> Problem {
     let conflict = |kind, msg| Problem::at(StatusCode::CONFLICT, PATH, kind, msg);
     match error {

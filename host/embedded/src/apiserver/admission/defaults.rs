@@ -1,4 +1,4 @@
-//! The values that fields have when a client does not state them (Kubernetes API reference).
+//! The default values of fields that a client does not set (Kubernetes API reference).
 
 use crate::apiserver::metadata::{Document, member};
 use crate::apiserver::resource::Resource;
@@ -16,13 +16,13 @@ pub(super) fn set_defaults(resource: &Resource, object: &mut Document) {
     }
 }
 
-/// Changes the objects in a list.
+/// Applies `set` to each object in a list.
 pub(super) fn each(map: &mut Document, list: &str, set: impl Fn(&mut Document)) {
     let items = map.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
     items.filter_map(Value::as_object_mut).for_each(set);
 }
 
-/// Sets members of one map where the other has none of that name.
+/// Copies the members of one map to another, unless the other already has a member of that name.
 pub(super) fn copy_missing(object: &mut Document, from: &str, to: &str) {
     let values = object.get(from).and_then(Value::as_object).cloned();
     for (name, value) in values.into_iter().flatten() {
@@ -51,7 +51,7 @@ fn pod(spec: &mut Document) {
     tolerate_short_failures(spec);
 }
 
-/// Pods stay for five minutes on nodes that do not report, unless they say otherwise (admission plugin
+/// Lets pods stay for five minutes on nodes that do not report, unless their spec sets another time (admission plugin
 /// `DefaultTolerationSeconds`).
 fn tolerate_short_failures(spec: &mut Document) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
@@ -69,7 +69,7 @@ fn tolerate_short_failures(spec: &mut Document) {
     }
 }
 
-/// Whether an image names no version, or the one that means "the newest".
+/// True if an image has no tag, or the tag that means "the newest".
 fn is_latest(image: &str) -> bool {
     let last = image.rsplit('/').next().unwrap_or_default();
     !image.contains('@') && last.split_once(':').is_none_or(|(_, tag)| tag == "latest")

@@ -1,4 +1,4 @@
-//! `LimitRange`: what containers ask for when they do not say, and how much they may ask for.
+//! `LimitRange`: the default requests and limits of containers, and the bounds on them.
 
 use super::defaults::{copy_missing, each};
 use crate::apiserver::failure::Failure;
@@ -8,7 +8,8 @@ use crate::apiserver::store::State;
 use crate::quantity;
 use serde_json::{Map, Value};
 
-/// Sets what the namespace's ranges say for containers that do not; 403 when one asks for more or less than it may.
+/// Sets the defaults of the namespace's ranges for containers. Fails with 403 if a container asks for more or less than
+/// it may.
 pub(super) fn apply_limits(resource: &Resource, pod: &mut Document, state: &State) -> Result<(), Failure> {
     let namespace = metadata::namespace(pod).to_owned();
     for range in state.in_namespace("limitranges", &namespace) {
@@ -43,7 +44,7 @@ fn set_defaults(pod: &mut Document, limit: &Value) {
     }
 }
 
-/// The bound that a container does not keep.
+/// Returns the first bound that a container violates.
 fn broken(pod: &Document, limit: &Value) -> Option<String> {
     let containers = at(pod, "/spec/containers").and_then(Value::as_array);
     for container in containers.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! What an object has to be like before it is stored: defaults, rules, quotas.
+//! Admission of objects before they are stored: defaults, rules and quotas.
 
 mod defaults;
 mod limits;
@@ -18,7 +18,7 @@ use limits::apply_limits;
 use quota::{check_quota, quality_of_service};
 use serde_json::{Value, json};
 
-/// Admits a new object into its namespace as it is now: 403 when limits or quotas refuse it.
+/// Admits a new object into the current state of its namespace. Fails with 403 if limits or quotas refuse it.
 pub(super) fn admit(resource: &Resource, object: &mut Document, state: &State) -> Result<(), Failure> {
     if resource.is_core("pods") {
         check_references(resource, object, state)?;
@@ -32,8 +32,8 @@ pub(super) fn admit(resource: &Resource, object: &mut Document, state: &State) -
     Ok(())
 }
 
-/// A pod's account has to exist (admission plugin `ServiceAccount`), but for `default`, which no controller makes here.
-/// Its priority class cannot: that kind is not served.
+/// Checks the references of a pod. Its account must exist (admission plugin `ServiceAccount`), except for `default`,
+/// which no controller creates here. It must not name a priority class, because that kind is not served.
 fn check_references(resource: &Resource, pod: &Document, state: &State) -> Result<(), Failure> {
     let spec = |field: &str| pod.get("spec").and_then(|spec| spec.get(field)).and_then(Value::as_str);
     let (name, namespace) = (metadata::name(pod), metadata::namespace(pod));
@@ -48,7 +48,7 @@ fn check_references(resource: &Resource, pod: &Document, state: &State) -> Resul
     }
 }
 
-/// The kinds that an object makes known, when it is a `CustomResourceDefinition`.
+/// Returns the kinds that an object defines if it is a `CustomResourceDefinition`.
 pub(super) fn custom_kinds(
     resource: &Resource,
     document: &Document,

@@ -1,4 +1,5 @@
-//! What the server adds to an object: its identity, the state it begins in, and what only the server may change.
+//! The server's additions to an object: its identity, its initial state, and the fields that only the server may
+//! change.
 
 use super::defaults::set_defaults;
 use crate::apiserver::metadata::{self, Document, member, metadata_mut};
@@ -8,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Gives a new object its identity, the state it begins in, and defaults.
+/// Gives a new object its identity, its initial state, and defaults.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Document) {
     let metadata = metadata_mut(object);
     for field in
@@ -21,7 +22,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Document) {
     if resource.counts_generations {
         metadata.insert("generation".to_owned(), json!(1));
     }
-    // Nodes are created with their status; clients cannot set that of other kinds.
+    // Nodes are created with their status. Clients cannot set the status of other kinds.
     if resource.has_status() && !resource.is_core("nodes") {
         object.remove("status");
     }
@@ -39,14 +40,14 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Document) {
     set_defaults(resource, object);
 }
 
-/// Keeps in an object what only the server may change, and sets defaults.
+/// Keeps the fields of an object that only the server may change, and sets defaults.
 pub(crate) fn prepare_update(resource: &Resource, new: &mut Document, old: &Document) {
     if resource.is_core("namespaces") {
         new.insert("spec".to_owned(), old.get("spec").cloned().unwrap_or_else(|| json!({})));
         name_label(new);
     }
     if resource.is_core("pods") {
-        // A change that does not mention them leaves them as they are.
+        // A change that does not set these fields leaves them as they are.
         for field in ["priority", "preemptionPolicy"] {
             if let Some(value) = old.get("spec").and_then(|spec| spec.get(field)) {
                 member(new, "spec").entry(field).or_insert_with(|| value.clone());
@@ -66,7 +67,7 @@ fn initial_status(resource: &Resource, object: &Document) -> Value {
     }
 }
 
-/// Definitions take effect with their creation.
+/// Returns the status of a definition, which takes effect with its creation.
 fn definition_status(definition: &Document) -> Value {
     let spec = definition.get("spec").unwrap_or(&Value::Null);
     let versions = spec.get("versions").and_then(Value::as_array).into_iter().flatten();
@@ -90,13 +91,13 @@ fn definition_status(definition: &Document) -> Value {
     })
 }
 
-/// Namespaces carry their name as a label, so that selectors can name them.
+/// Adds a namespace's name to its labels, so that selectors can refer to it.
 fn name_label(namespace: &mut Document) {
     let name = json!(metadata::name(namespace));
     member(metadata_mut(namespace), "labels").insert("kubernetes.io/metadata.name".to_owned(), name);
 }
 
-/// `stringData` of a secret is only a way to write `data`.
+/// Moves `stringData` of a secret into `data`. Clients can write to it, but it is not stored.
 fn fold_string_data(resource: &Resource, object: &mut Document) {
     if !resource.is_core("secrets") {
         return;

@@ -1,4 +1,4 @@
-//! `ResourceQuota`: how much a namespace may hold. Quotas with scopes count everything, as if they had none.
+//! `ResourceQuota`: the limits on the content of a namespace. Quotas with scopes count everything, as if they had none.
 
 use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata::{self, Document, at, member};
@@ -7,7 +7,7 @@ use crate::apiserver::store::{CollectionName, State, Transaction};
 use crate::quantity;
 use serde_json::{Map, Value, json};
 
-/// 403 when the object is more than the quotas of its namespace leave.
+/// Fails with 403 if the object exceeds the remaining quotas of its namespace.
 pub(super) fn check_quota(resource: &Resource, object: &Document, state: &State) -> Result<(), Failure> {
     let namespace = metadata::namespace(object);
     let name = metadata::name(object);
@@ -38,7 +38,7 @@ pub(super) fn check_quota(resource: &Resource, object: &Document, state: &State)
     Ok(())
 }
 
-/// Writes into the quotas of a namespace how much is used.
+/// Updates the usage in the quotas of a namespace.
 pub(crate) fn refresh_quotas(transaction: &mut Transaction<'_>, namespace: &str) {
     let state = transaction.state();
     let mut changed = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn refresh_quotas(transaction: &mut Transaction<'_>, namespace: &str)
     }
 }
 
-/// The limits of a quota, in thousandths.
+/// Returns the limits of a quota, in thousandths.
 fn hard(quota: &Document) -> impl Iterator<Item = (&str, i128)> {
     let hard = at(quota, "/spec/hard").and_then(Value::as_object);
     hard.into_iter()
@@ -67,13 +67,14 @@ fn hard(quota: &Document) -> impl Iterator<Item = (&str, i128)> {
         .filter_map(|(key, limit)| Some((key.as_str(), limit.as_str().and_then(quantity::milli)?)))
 }
 
-/// What a limit is about.
+/// The subject of a limit.
 struct Counted<'a> {
-    /// The objects that it counts: `pods`, or `leases.coordination.k8s.io`.
+    /// The objects that the limit counts: `pods`, or `leases.coordination.k8s.io`.
     collection: String,
-    /// How much they ask for, as `requests` or `limits` of a resource. None: how many they are.
+    /// The amount that is added up: `requests` or `limits`, and the resource. If `None`, the limit is on the number of
+    /// objects.
     amount: Option<(&'a str, &'a str)>,
-    /// Pods that have ended do not count.
+    /// True if pods that have ended do not count.
     living: bool,
 }
 
@@ -88,7 +89,7 @@ fn counted(key: &str) -> Counted<'_> {
     Counted { collection: collection.to_owned(), amount, living: !key.starts_with("count/") }
 }
 
-/// How much of what a limit is about an object takes, in thousandths.
+/// Returns an object's share of a limit's subject, in thousandths.
 fn demand_of(counted: &Counted<'_>, object: &Document) -> i128 {
     let phase = at(object, "/status/phase").and_then(Value::as_str);
     if counted.living && counted.collection == "pods" && matches!(phase, Some("Succeeded" | "Failed")) {
@@ -99,7 +100,7 @@ fn demand_of(counted: &Counted<'_>, object: &Document) -> i128 {
     if counted.collection != "pods" {
         return object.get("spec").map_or(0, of);
     }
-    // The containers of a pod together, or its largest init container if that is more.
+    // The sum of a pod's containers, or its largest init container if that is more.
     let together: i128 = containers(object, "containers").map(of).sum();
     containers(object, "initContainers").map(of).fold(together, i128::max)
 }
@@ -110,7 +111,7 @@ fn usage(state: &State, namespace: &str, key: &str) -> i128 {
     objects.map(|object| demand_of(&counted, object.document())).sum()
 }
 
-/// The containers that do not state what a limit of CPU or memory counts.
+/// Returns the containers that do not set the amount of CPU or memory that a limit counts.
 fn unstated(pod: &Document, key: &str) -> Option<String> {
     let (kind, name) = counted(key).amount.filter(|(_, name)| matches!(*name, "cpu" | "memory"))?;
     let silent: Vec<_> = containers(pod, "containers")
@@ -124,12 +125,12 @@ fn containers<'a>(pod: &'a Document, list: &str) -> impl Iterator<Item = &'a Val
     at(pod, &format!("/spec/{list}")).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// What a container or a claim asks for (`requests` or `limits`) of a resource (`cpu`).
+/// Returns the `requests` or `limits` of a container or a claim for a resource (`cpu`).
 fn amount<'a>(holder: &'a Value, kind: &str, resource: &str) -> Option<&'a str> {
     holder.get("resources")?.get(kind)?.get(resource)?.as_str()
 }
 
-/// How a pod stands when memory runs short (`status.qosClass`).
+/// Returns the quality-of-service class of a pod (`status.qosClass`), which matters when memory runs short.
 pub(super) fn quality_of_service(pod: &Document) -> &'static str {
     let all = || containers(pod, "containers").chain(containers(pod, "initContainers"));
     let amounts = |container, name| (amount(container, "requests", name), amount(container, "limits", name));

@@ -1,4 +1,4 @@
-//! Holding objects and changes of them to the rules of their kind.
+//! Validation of objects, and of changes to them, against the rules of their kind.
 
 use crate::apiserver::failure::{Failure, duplicate, forbidden, invalid, not_found, required};
 use crate::apiserver::metadata::{self, Document};
@@ -9,8 +9,8 @@ use crate::quantity;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// 422 when a new object, or what a change makes of the `old` one, breaks a rule of its kind. 400 when a value of it
-/// cannot be read.
+/// Validates a new object, or the result of a change of the `old` one. Fails with 422 if it breaks a rule of its kind,
+/// and with 400 if a value in it cannot be read.
 pub(crate) fn validate(resource: &Resource, new: &Document, old: Option<&Document>) -> Result<(), Failure> {
     let mut findings = Findings::default();
     of_any(resource, new, &mut findings);
@@ -27,7 +27,7 @@ pub(crate) fn validate(resource: &Resource, new: &Document, old: Option<&Documen
     Err(resource.invalid(metadata::name(new), findings.causes))
 }
 
-/// What may not change once an object is there.
+/// Checks the fields that must not change after the creation of an object.
 fn of_change(resource: &Resource, new: &Document, old: &Document, findings: &mut Findings) {
     let before: Vec<_> = metadata::finalizers(old).collect();
     if metadata::is_deleting(old) && metadata::finalizers(new).any(|finalizer| !before.contains(&finalizer)) {
@@ -52,7 +52,7 @@ fn of_change(resource: &Resource, new: &Document, old: &Document, findings: &mut
     findings.causes.push(fixed);
 }
 
-/// The part of the spec of a pod or a claim that may not change.
+/// Returns the part of the spec of a pod or a claim that must not change.
 fn fixed_spec(object: &Document) -> Value {
     let mut spec = object.get("spec").cloned().unwrap_or_default();
     if let Value::Object(map) = &mut spec {
@@ -77,7 +77,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The rules of `metadata`, which are the same for all kinds, and those of the kind.
+/// Checks the rules of `metadata`, which are the same for all kinds, and those of the kind.
 fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
     let name = metadata::name(object);
     let form = if resource.is_core("namespaces") { Form::Label } else { Form::Subdomain };

@@ -1,4 +1,4 @@
-//! The kinds of Kubernetes that are served.
+//! The served kinds of Kubernetes.
 
 use super::Resource;
 use super::codec::Codec;
@@ -13,7 +13,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// All of them, in the order of discovery.
+/// Returns all built-in kinds, in the order of discovery.
 pub(super) fn all() -> Vec<Resource> {
     vec![
         cluster::<Namespace>("namespaces", &["ns"]).with(&["status", "finalize"]),

@@ -1,4 +1,4 @@
-//! Bringing an object into its kind's form: types checked, unknown fields found.
+//! Decoding of objects into their kind's form: checks types and finds unknown fields.
 
 use crate::apiserver::metadata::Document;
 use crate::apiserver::schema;
@@ -6,17 +6,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How the fields of a kind are known.
+/// The source of a kind's fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Codec {
-    /// By its type in `k8s-openapi`.
+    /// The kind's type in `k8s-openapi`.
     Typed(fn(&Document) -> Result<Value, serde_json::Error>),
-    /// By the schema of its `CustomResourceDefinition`.
+    /// The schema in the kind's `CustomResourceDefinition`.
     Schema,
 }
 
 impl Codec {
-    /// A kind with a type of its own.
+    /// Creates the codec of a kind with a Rust type.
     pub(super) fn typed<T: DeserializeOwned + Serialize>() -> Self {
         Self::Typed(|document| {
             let typed: T = serde_json::from_value(Value::Object(document.clone()))?;
@@ -24,8 +24,8 @@ impl Codec {
         })
     }
 
-    /// The object in its kind's form, and the fields that the kind does not have: they are dropped. The error names a
-    /// field of the wrong type.
+    /// Returns the object in its kind's form, and the unknown fields, which are dropped. The error names a field of the
+    /// wrong type.
     pub(super) fn decode(
         self,
         mut document: Document,
@@ -48,8 +48,8 @@ impl Codec {
     }
 }
 
-/// The fields of `given` as `typed` has them. What only `typed` has is a default of the type, not something the
-/// client said; what only `given` has does not exist in the kind.
+/// Returns the fields of `given` with the values of `typed`. A field that only `typed` has is a default of the type and
+/// was not sent by the client. A field that only `given` has does not exist in the kind.
 fn keep_given(given: Value, typed: Value, path: &str, unknown: &mut Vec<String>) -> Value {
     match (given, typed) {
         (Value::Object(given), Value::Object(mut typed)) => {

@@ -1,7 +1,7 @@
-//! Kinds that a `CustomResourceDefinition` makes known.
+//! Kinds that a `CustomResourceDefinition` defines.
 //!
-//! Of its schema, types, `required`, `enum`, bounds and defaults are kept; patterns and CEL rules are not. Versions
-//! differ in name only: there is no conversion, objects are stored as they were written.
+//! The server applies the types, `required`, `enum`, bounds and defaults of the schema, but not patterns and CEL rules.
+//! Versions differ in name only: there is no conversion, and objects are stored as they were written.
 
 use super::codec::Codec;
 use super::{CustomColumn, Resource};
@@ -14,13 +14,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Where objects of a definition are stored.
+/// Returns the collection in which objects of a definition are stored.
 pub(crate) fn collection_of(definition: &Document) -> Option<CollectionName> {
     let definition = CustomResourceDefinition::deserialize(definition).ok()?;
     Some(qualified(&definition.spec.group, &definition.spec.names.plural).into())
 }
 
-/// The kinds of a definition, one for each served version.
+/// Returns the kinds of a definition, one for each served version.
 pub(crate) fn from_definition(definition: &Document) -> Result<Vec<Resource>, serde_json::Error> {
     let spec = CustomResourceDefinition::deserialize(definition)?.spec;
     let (group, names) = (spec.group, spec.names);

@@ -1,4 +1,4 @@
-//! The kinds that are served: routing, discovery, decoding and merging all read this one table.
+//! The served kinds: one table for routing, discovery, decoding and merging.
 
 mod built_in;
 mod codec;
@@ -19,7 +19,7 @@ use serde_json::Value;
 /// A kind at one API version.
 #[derive(Debug)]
 pub(super) struct Resource {
-    /// `""` is the core group.
+    /// The API group; `""` is the core group.
     pub(super) group: String,
     pub(super) version: String,
     pub(super) plural: String,
@@ -28,52 +28,52 @@ pub(super) struct Resource {
     pub(super) short_names: Vec<String>,
     pub(super) categories: Vec<String>,
     pub(super) namespaced: bool,
-    /// Subresources beside the object itself: `status`, `log`, `binding` ...
+    /// The subresources beside the object itself: `status`, `log`, `binding` ...
     pub(super) subresources: Vec<&'static str>,
-    /// Whether changes of what the object asks for are counted in `metadata.generation`.
+    /// True if changes of the desired state are counted in `metadata.generation`.
     pub(super) counts_generations: bool,
-    /// Columns of its own in tables, as a `CustomResourceDefinition` may state them.
+    /// The kind's own columns in tables, which a `CustomResourceDefinition` may define.
     pub(super) columns: Vec<CustomColumn>,
-    /// Where its objects are stored.
+    /// The collection in which the kind's objects are stored.
     pub(super) collection: CollectionName,
-    /// Rules and defaults of its fields.
+    /// The rules and defaults of the kind's fields.
     pub(super) schema: Value,
     codec: Codec,
 }
 
-/// A column that a `CustomResourceDefinition` asks for (`additionalPrinterColumns`).
+/// A column that a `CustomResourceDefinition` defines (`additionalPrinterColumns`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CustomColumn {
     pub(super) name: String,
     pub(super) kind: String,
-    /// 0 is always shown, more with `-o wide`.
+    /// 0 if the column is always shown; a higher value if it is only shown with `-o wide`.
     pub(super) priority: i32,
     /// A simple JSON path, e.g. `.status.phase`.
     pub(super) path: String,
 }
 
 impl Resource {
-    /// `v1` or `group/version`.
+    /// Returns `v1` or `group/version`.
     pub(super) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Whether it is this kind of the core group.
+    /// True for this kind of the core group.
     pub(super) fn is_core(&self, plural: &str) -> bool {
         self.group.is_empty() && self.plural == plural
     }
 
-    /// Whether it was made known by a `CustomResourceDefinition`.
+    /// True for a kind that a `CustomResourceDefinition` defines.
     pub(super) fn is_custom(&self) -> bool {
         matches!(self.codec, Codec::Schema)
     }
 
-    /// Whether it has its status apart from the rest.
+    /// True if the kind has the subresource `status`.
     pub(super) fn has_status(&self) -> bool {
         self.subresources.contains(&"status")
     }
 
-    /// Checks the types of an object's fields and brings it into the kind's form.
+    /// Checks the types of an object's fields and brings it into the kind's form. Also returns the unknown fields.
     pub(super) fn decode(&self, document: Document) -> Result<(Document, Vec<String>), String> {
         self.codec.decode(document, &self.schema)
     }
@@ -96,7 +96,7 @@ impl Resource {
         self.failure(StatusCode::CONFLICT, "Conflict", name, &message)
     }
 
-    /// 409 when a client means another object of the same name, or another version of it. `""` means any.
+    /// Fails with 409 if a client means another object of the same name, or another version of it. `""` means any.
     pub(super) fn check_version(&self, object: &Document, uid: &str, version: &str) -> Result<(), Failure> {
         let name = metadata::name(object);
         if !uid.is_empty() && uid != metadata::uid(object) {
@@ -119,7 +119,8 @@ impl Resource {
         self.failure(StatusCode::FORBIDDEN, "Forbidden", name, &message)
     }
 
-    /// 403: nothing is created in a namespace that is being deleted. The cause lets clients tell it from other refusals.
+    /// 403: nothing is created in a namespace that is being deleted. The cause distinguishes this from other refusals
+    /// for clients.
     pub(super) fn namespace_terminating(&self, name: &str, namespace: &str) -> Failure {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
@@ -144,7 +145,7 @@ impl Resource {
         Failure::new(code, reason, message).about(&self.group, &self.plural, name, Vec::new())
     }
 
-    /// Where an object of this kind is stored.
+    /// Returns the key under which an object of this kind is stored.
     pub(super) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
         Key::new(namespace.filter(|_| self.namespaced).unwrap_or_default(), name)
     }

@@ -1,13 +1,13 @@
-//! The rules and defaults for single fields of Kubernetes' own kinds. Not all of Kubernetes' are here, but the defaults
-//! of fields that labs have, and the rules without which a pod could not run.
+//! The rules and defaults for single fields of Kubernetes' own kinds. This is a part of Kubernetes' rules: the defaults
+//! of fields that labs use, and the rules without which a pod could not run.
 
 use crate::apiserver::failure::qualified;
 use serde_json::{Value, json};
 
-/// What the schema says of the field at a path, such as `spec.volumes[].name`.
+/// A part of the schema for the field at a path, such as `spec.volumes[].name`.
 type Rule = (String, Value);
 
-/// The schema of a kind.
+/// Returns the schema of a kind.
 pub(super) fn schema(group: &str, plural: &str) -> Value {
     let rules = match qualified(group, plural).as_str() {
         "pods" => pod(),
@@ -30,7 +30,7 @@ pub(super) fn schema(group: &str, plural: &str) -> Value {
     schema
 }
 
-/// Adds what a rule says to the schema of the field at its path.
+/// Adds a rule to the schema of the field at its path.
 fn place(schema: &mut Value, path: &str, rule: Value) {
     let mut at = schema;
     for step in path.split('.') {
@@ -60,7 +60,7 @@ fn pod() -> Vec<Rule> {
         ("spec.terminationGracePeriodSeconds", json!({"default": 30})),
         ("spec.enableServiceLinks", json!({"default": true})),
         ("spec.securityContext", json!({"default": {}})),
-        // Set by the admission plugin `Priority`; there are no priority classes here.
+        // In Kubernetes, the admission plugin `Priority` sets this field. There are no priority classes here.
         ("spec.priority", json!({"default": 0})),
         ("spec.preemptionPolicy", json!({"default": "PreemptLowerPriority"})),
         ("spec.volumes", json!({"uniqueBy": "name"})),

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What happened to an object.
+/// The kind of a change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     Added,
@@ -15,37 +15,37 @@ pub(crate) enum ChangeKind {
     Deleted,
 }
 
-/// One change. A deletion carries the object's last state under the revision of the deletion.
+/// A change of an object. A deletion carries the object's last state under the revision of the deletion.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) kind: ChangeKind,
     pub(crate) object: Arc<Object>,
-    /// The object before, for watchers whose selector it matched only then.
+    /// The object before the change, for watchers whose selector it matched only then.
     pub(crate) previous: Option<Arc<Object>>,
 }
 
 impl Change {
-    /// The revision that made the change.
+    /// Returns the revision of the change.
     pub(crate) fn revision(&self) -> u64 {
         self.object.revision()
     }
 }
 
-/// A revision, and the objects that there were then.
+/// A revision, and the objects at that revision.
 pub(crate) type Listing = (u64, Vec<Arc<Object>>);
 
 /// The objects of one kind.
 pub(super) struct Collection {
     objects: BTreeMap<Key, Arc<Object>>,
     history: VecDeque<Arc<Change>>,
-    /// Changes up to this revision are forgotten.
+    /// The revision up to which changes have been dropped.
     compacted: u64,
     window: usize,
     tip: watch::Sender<u64>,
 }
 
 impl Collection {
-    /// Empty, with nothing known of what was before `compacted`.
+    /// Creates an empty collection without changes up to the revision `compacted`.
     pub(super) fn new(compacted: u64, window: usize) -> Self {
         Self {
             objects: BTreeMap::new(),
@@ -56,7 +56,7 @@ impl Collection {
         }
     }
 
-    /// Takes in an object found on disk: no change, no event.
+    /// Adds an object from disk, without a change or an event.
     pub(super) fn load(&mut self, object: Arc<Object>) {
         self.objects.insert(object.key(), object);
     }
@@ -73,7 +73,7 @@ impl Collection {
         self.tip.send_replace(revision);
     }
 
-    /// The objects after `from`, of one namespace or of all.
+    /// Returns the objects after `from`, of one namespace or of all.
     pub(super) fn range<'a>(
         &'a self,
         namespace: Option<&'a str>,
@@ -90,7 +90,7 @@ impl Collection {
             .map(|(_, object)| object)
     }
 
-    /// The objects as they were at revision `at`, by undoing what came later.
+    /// Returns the objects as they were at revision `at`, by undoing later changes.
     pub(super) fn list(
         &self,
         namespace: Option<&str>,
@@ -116,7 +116,7 @@ impl Collection {
         Ok((at, then.into_values().collect()))
     }
 
-    /// The changes after `revision`, oldest first.
+    /// Returns the changes after `revision`, oldest first.
     pub(super) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, Failure> {
         if revision < self.compacted {
             return Err(Failure::expired(revision, self.compacted));
@@ -132,7 +132,7 @@ impl Collection {
         self.remember(Change { kind, object, previous });
     }
 
-    /// Removes the object that `last` is the final state of, and remembers the change.
+    /// Removes an object, whose final state is `last`, and remembers the change.
     pub(super) fn remove(&mut self, last: Arc<Object>) {
         let previous = self.objects.remove(&last.key());
         self.remember(Change { kind: ChangeKind::Deleted, object: last, previous });

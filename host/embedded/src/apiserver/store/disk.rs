@@ -1,10 +1,10 @@
-//! Objects on disk, so that a restart keeps them.
+//! The objects on disk, where they survive a restart.
 //!
-//! One thread writes. It takes all changes that have queued up while it was busy into one transaction (group commit),
-//! which is synced to the disk before the requests that made the changes are answered: what was acknowledged survives
-//! a crash, and many concurrent writers share the cost of a sync. A watch may see a change slightly before it is on
-//! disk; so that a revision that a crash took back is never given out again, each start begins [`GAP`] revisions
-//! later, and watches from before the restart get a 410.
+//! One thread writes. It puts all changes that were queued while it was busy into one transaction (group commit). The
+//! transaction is synced to the disk before the requests that made the changes are answered. So acknowledged changes
+//! survive a crash, and many concurrent writers share the cost of a sync. A watch may see a change slightly before it
+//! is on disk, and a crash may then lose that change's revision. To never use such a revision again, each start begins
+//! [`GAP`] revisions later, and watches from before the restart get a 410.
 
 use super::transaction::Write;
 use super::{CollectionName, Object};
@@ -22,15 +22,16 @@ const OBJECTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("objects"
 const COUNTERS: TableDefinition<'_, &str, u64> = TableDefinition::new("counters");
 const REVISION: &str = "revision";
 
-/// More than can be written between two syncs.
+/// The distance between the last revision on disk and the first one after a start. It is larger than the number of
+/// changes that can be written between two syncs.
 const GAP: u64 = 100_000;
 
-/// Why the state cannot be opened.
+/// The error that prevents the state from being opened.
 pub(crate) type DiskError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What was on disk.
+/// The state that was on disk.
 pub(crate) struct Found {
-    /// The revision to go on from.
+    /// The revision to continue from.
     pub(super) revision: u64,
     pub(super) objects: Vec<(CollectionName, Object)>,
 }
@@ -41,7 +42,7 @@ struct Batch {
     done: oneshot::Sender<()>,
 }
 
-/// The writer thread. Dropping it waits until everything queued is on disk.
+/// The writer thread. Dropping it waits until all queued changes are on disk.
 pub(crate) struct Disk {
     queue: Option<mpsc::Sender<Batch>>,
     writer: Option<thread::JoinHandle<()>>,
@@ -59,11 +60,11 @@ impl Disk {
         Ok((Self { queue: Some(queue), writer: Some(writer) }, found))
     }
 
-    /// Has the changes written, in the order of the calls.
+    /// Queues changes for the writer thread, which keeps the order of the calls.
     pub(super) fn queue(&self, writes: Vec<Write>, revision: u64) -> Durable {
         let (done, written) = oneshot::channel();
         if let Some(queue) = &self.queue {
-            // A dead writer drops `done`, which is how the request learns of it.
+            // A dead writer drops `done`, which fails the request.
             let _ = queue.send(Batch { writes, revision, done });
         }
         Durable(Some(written))
@@ -84,12 +85,12 @@ impl Drop for Disk {
 pub(crate) struct Durable(Option<oneshot::Receiver<()>>);
 
 impl Durable {
-    /// Nothing to wait for.
+    /// Returns a moment that has already been reached.
     pub(super) fn now() -> Self {
         Self(None)
     }
 
-    /// Waits for it.
+    /// Waits until the change is on disk.
     pub(crate) async fn reached(self) -> Result<(), Failure> {
         match self.0 {
             None => Ok(()),
@@ -101,7 +102,7 @@ impl Durable {
 }
 
 fn load(database: &Database) -> Result<Found, DiskError> {
-    // Creates the tables on the first start, and fails now rather than at the first write on a read-only disk.
+    // Creates the tables on the first start. On a read-only disk, this fails now and not at the first write.
     let transaction = database.begin_write()?;
     let revision = {
         transaction.open_table(OBJECTS)?;
@@ -128,7 +129,7 @@ fn write_all(database: &Database, batches: &mpsc::Receiver<Batch>) {
     while let Ok(first) = batches.recv() {
         let group: Vec<Batch> = std::iter::once(first).chain(batches.try_iter()).collect();
         if let Err(error) = write(database, &group) {
-            // Dropping the group answers its requests with 500; going on would leave holes in what is on disk.
+            // Dropping the group answers its requests with 500. Continuing would leave gaps in the state on disk.
             tracing::error!(%error, "the state directory cannot be written, changes are refused from now on");
             return;
         }

@@ -1,8 +1,8 @@
 //! The objects, their history, and one revision counter for all of them.
 //!
-//! Everything happens in memory under one lock that is held for microseconds and never over IO. Each kind keeps a
-//! window of its latest changes: watches and paged lists read from it, and end with 410 when they ask for more.
-//! With a state directory every change also goes to disk, see [`disk`].
+//! All operations happen in memory under one lock, which is held for microseconds and never during IO. Each kind keeps
+//! a window of its latest changes. Watches and paged lists read from it, and fail with 410 if they need older changes.
+//! With a state directory, every change is also written to disk, see [`disk`].
 
 mod collection;
 pub(super) mod disk;
@@ -20,15 +20,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use tokio::sync::watch;
 
-/// Names a kind in the store: `plural.group`, independent of the API version.
+/// The name of a kind in the store: `plural.group`, independent of the API version.
 pub(super) type CollectionName = Arc<str>;
 
 pub(super) struct State {
     revision: u64,
-    /// The revision at the start; nothing is remembered of what was before.
+    /// The revision at the start. Earlier changes are not remembered.
     opened: u64,
     collections: HashMap<CollectionName, Collection>,
-    /// Who names whom as owner, by the owner's uid.
+    /// The dependents of each owner, by the owner's uid.
     dependents: HashMap<String, BTreeSet<(CollectionName, Key)>>,
     window: usize,
 }
@@ -42,12 +42,12 @@ impl State {
         self.collections.get(collection)?.get(key)
     }
 
-    /// The objects of a collection.
+    /// Returns the objects of a collection.
     pub(super) fn all(&self, collection: &str) -> impl Iterator<Item = &Arc<Object>> {
         self.collections.get(collection).into_iter().flat_map(|c| c.range(None, None))
     }
 
-    /// The objects of a collection in one namespace.
+    /// Returns the objects of a collection in one namespace.
     pub(super) fn in_namespace<'a>(
         &'a self,
         collection: &str,
@@ -56,7 +56,7 @@ impl State {
         self.collections.get(collection).into_iter().flat_map(move |c| c.range(Some(namespace), None))
     }
 
-    /// The names of all collections.
+    /// Returns the names of all collections.
     pub(super) fn collections(&self) -> impl Iterator<Item = &CollectionName> {
         self.collections.keys()
     }
@@ -73,7 +73,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// An empty store, or the one found on disk; each kind remembers its latest `window` changes.
+    /// Creates an empty store, or loads the one from disk. Each kind remembers its latest `window` changes.
     pub(super) fn new(window: usize, disk: Option<(Disk, disk::Found)>) -> Self {
         let mut state =
             State { revision: 1, opened: 1, collections: HashMap::new(), dependents: HashMap::new(), window };
@@ -88,7 +88,7 @@ impl Store {
         Self { state: RwLock::new(state), disk }
     }
 
-    /// A lock on the store for reading. Held briefly, never over an await.
+    /// Locks the store for reading. The lock must be held briefly, and never over an `await`.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,7 +97,7 @@ impl Store {
         self.read().get(collection, key).cloned()
     }
 
-    /// Objects of a kind, as they are now or were at revision `at`; those after `from`, in one namespace or in all.
+    /// Lists objects of a kind after `from`, in one namespace or in all, as they are now or were at revision `at`.
     pub(super) fn list(
         &self,
         collection: &CollectionName,
@@ -116,13 +116,13 @@ impl Store {
         }
     }
 
-    /// Wakes its reader after each change of the kind.
+    /// Returns a receiver that is notified after each change of the kind.
     pub(super) fn subscribe(&self, collection: &CollectionName) -> watch::Receiver<u64> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.collection(collection).subscribe()
     }
 
-    /// The changes of a kind after `revision`, and the store's revision now.
+    /// Returns the changes of a kind after `revision`, and the store's current revision.
     pub(super) fn changes(
         &self,
         collection: &CollectionName,
@@ -136,9 +136,9 @@ impl Store {
         Ok((state.revision, changes))
     }
 
-    /// Runs `work` alone on the store. What it wrote before it failed stays written: check first, then write.
+    /// Runs `work` with exclusive access to the store. Writes before a failure are not undone: check first, then write.
     ///
-    /// The answer should be sent only when the returned [`Durable`] is reached.
+    /// The answer should only be sent when the returned [`Durable`] is reached.
     pub(super) fn transact<T, E>(
         &self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T, E>,
@@ -151,7 +151,7 @@ impl Store {
         for name in touched {
             state.collection(&name).wake(revision);
         }
-        // Queued under the lock, so that the disk sees changes in their order.
+        // The changes are queued under the lock, so that they are written in their order.
         let durable = match &self.disk {
             Some(disk) if !writes.is_empty() => disk.queue(writes, revision),
             _ => Durable::now(),

@@ -4,22 +4,22 @@ use crate::apiserver::metadata::{self, Document};
 use bytes::Bytes;
 use std::sync::OnceLock;
 
-/// Where an object lives inside its kind. Ordered as lists are: by namespace, then by name.
+/// The key of an object within its kind. The order is that of lists: by namespace, then by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
-    /// `""` for cluster-wide kinds.
+    /// The namespace; `""` for cluster-wide kinds.
     pub(crate) namespace: String,
     pub(crate) name: String,
 }
 
 impl Key {
-    /// The key of `name` in `namespace` (`""` for cluster-wide kinds).
+    /// Creates the key of `name` in `namespace` (`""` for cluster-wide kinds).
     pub(crate) fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 }
 
-/// An object at one revision. Immutable; shared by lists, histories and watches, and serialised at most once.
+/// An object at one revision. It is immutable, shared by lists, histories and watches, and serialized at most once.
 #[derive(Debug)]
 pub(crate) struct Object {
     revision: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// An object as it is at `revision`, which is its `metadata.resourceVersion`.
+    /// Creates an object at `revision`, which is its `metadata.resourceVersion`.
     pub(crate) fn new(document: Document, revision: u64) -> Self {
         Self { revision, document, json: OnceLock::new() }
     }
@@ -37,7 +37,7 @@ impl Object {
         &self.document
     }
 
-    /// The revision that wrote it.
+    /// Returns the revision at which the object was written.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }

@@ -1,4 +1,4 @@
-//! Several reads and writes as one.
+//! Transactions of several reads and writes.
 
 use super::{CollectionName, Key, Object, State};
 use crate::apiserver::metadata::{self, Document};
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What goes to disk: the object's new state, or nothing when it is removed.
+/// A write to disk: the object's new state, or nothing if it is removed.
 #[derive(Debug)]
 pub(super) struct Write {
     pub(super) collection: CollectionName,
@@ -29,7 +29,7 @@ impl<'a> Transaction<'a> {
         (self.writes, self.touched)
     }
 
-    /// The store as this transaction has left it so far.
+    /// Returns the store with the changes of this transaction so far.
     pub(crate) fn state(&self) -> &State {
         self.state
     }
@@ -38,7 +38,7 @@ impl<'a> Transaction<'a> {
         self.state.get(collection, key).cloned()
     }
 
-    /// Who names the object with this uid as its owner.
+    /// Returns the objects that name the object with this uid as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<(CollectionName, Key)> {
         self.state.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
@@ -54,7 +54,8 @@ impl<'a> Transaction<'a> {
         object
     }
 
-    /// Removes the object; `None` when it is not there. Its last state has the revision of the removal.
+    /// Removes the object and returns its last state, which has the revision of the removal. `None` if it does not
+    /// exist.
     pub(crate) fn remove(&mut self, collection: &CollectionName, key: &Key) -> Option<Arc<Object>> {
         let previous = self.state.get(collection, key).cloned()?;
         let last = self.revise(previous.document().clone());
@@ -78,7 +79,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// Keeps the index of owners in step with a change from `before` to `after`.
+/// Updates the index of owners for a change from `before` to `after`.
 pub(super) fn index_owners(
     dependents: &mut HashMap<String, BTreeSet<(CollectionName, Key)>>,
     collection: &CollectionName,

@@ -1,4 +1,4 @@
-//! `POST .../pods/{name}/binding`: what schedulers do with pods.
+//! `POST .../pods/{name}/binding`: the request with which schedulers assign pods to nodes.
 
 use super::update::{Part, update};
 use crate::apiserver::call::Call;

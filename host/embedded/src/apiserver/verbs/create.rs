@@ -18,7 +18,7 @@ pub(crate) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
     Ok(present::object(call, StatusCode::CREATED, &object))
 }
 
-/// Creates the object, under a generated name when it only has a prefix.
+/// Creates the object, under a generated name if it only has a prefix.
 pub(crate) async fn create_object(call: &Call, mut document: Document) -> Result<Arc<Object>, Failure> {
     if !metadata::text(&document, "resourceVersion").is_empty() {
         return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
@@ -71,7 +71,7 @@ fn check_place(call: &Call, transaction: &Transaction<'_>, document: &Document) 
     }
 }
 
-/// An object whose owners are all gone goes too, as the garbage collector of Kubernetes sees to.
+/// Deletes an object whose owners are all gone, as the garbage collector of Kubernetes does.
 fn collect_if_orphaned(call: &Call, transaction: &mut Transaction<'_>, object: &Object, key: &Key) {
     if metadata::owner_uids(object.document()).next().is_none() {
         return;

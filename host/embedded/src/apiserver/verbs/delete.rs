@@ -1,4 +1,4 @@
-//! `DELETE`: an object, or all that a selector selects.
+//! `DELETE`: an object, or all that a selector matches.
 
 use crate::apiserver::call::Call;
 use crate::apiserver::cascade::{Cascade, Deleted};
@@ -10,7 +10,7 @@ use crate::apiserver::store::{Key, Object};
 use http::{Response, StatusCode};
 use std::sync::Arc;
 
-/// Kinds whose deletion answers the object even when it is gone; the others answer a `Status` then.
+/// Kinds whose deletion is answered with the object even if it is gone. For the others, the answer is a `Status` then.
 const ANSWERED_WITH_THE_OBJECT: &[&str] =
     &["pods", "services", "serviceaccounts", "resourcequotas", "persistentvolumeclaims", "persistentvolumes"];
 
@@ -31,7 +31,7 @@ pub(crate) async fn delete(call: &Call, name: &str) -> Result<Response<Body>, Fa
     })
 }
 
-/// Deletes an object as `options` say.
+/// Deletes an object according to `options`.
 pub(crate) async fn delete_object(
     call: &Call,
     key: &Key,

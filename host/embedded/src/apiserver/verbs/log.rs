@@ -1,4 +1,4 @@
-//! `GET .../pods/{name}/log`: what a container wrote.
+//! `GET .../pods/{name}/log`: the output of a container.
 
 use crate::apiserver::call::Call;
 use crate::apiserver::failure::Failure;
@@ -35,7 +35,7 @@ pub(crate) async fn log(call: &Call, name: &str) -> Result<Response<Body>, Failu
     Ok(present::stream("text/plain", stream.take_until(shutdown.cancelled_owned())))
 }
 
-/// The container that is meant; it need not be named when there is only one.
+/// Returns the requested container. The request need not name it if there is only one.
 fn container(pod: &Document, asked: Option<&str>) -> Result<String, Failure> {
     let pod_name = metadata::name(pod);
     let names = |list: &str| {

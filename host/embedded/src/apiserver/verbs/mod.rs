@@ -1,4 +1,4 @@
-//! What can be done with objects, one file for each verb.
+//! The verbs for objects, one file for each.
 
 mod bind;
 mod create;

@@ -37,7 +37,8 @@ pub(crate) fn list(call: &Call) -> Result<Response<Body>, Failure> {
     Ok(present::list(call, &page, &objects))
 }
 
-/// Fails if the list would be older than the client wants. It is always of the newest revision: nothing is cached.
+/// Fails if the list would be older than the client wants. A list is always of the newest revision, because nothing is
+/// cached.
 fn check_revision(call: &Call) -> Result<(), Failure> {
     let asked = call.query.value::<u64>("resourceVersion")?.unwrap_or(0);
     let current = call.server.store.read().revision();
@@ -48,7 +49,7 @@ fn check_revision(call: &Call) -> Result<(), Failure> {
     }
 }
 
-/// Where the next page begins, and the revision that all pages are of.
+/// A continue token: the beginning of the next page, and the revision of all pages.
 struct Token {
     revision: u64,
     after: Key,

@@ -1,4 +1,5 @@
-//! `PUT`, and what it shares with `PATCH`: from what an object is and what a client asks for to what it becomes.
+//! `PUT` and `PATCH`, and their common part: the computation of an object's new state from the old one and the
+//! client's.
 
 use super::create::create_object;
 use crate::apiserver::call::Call;
@@ -16,11 +17,11 @@ use std::sync::Arc;
 /// The part of an object that a request may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All but the status, where that is a part of its own.
+    /// The whole object, without the status if the kind has a subresource for it.
     Main,
-    /// The status only.
+    /// Only the status.
     Status,
-    /// What only the server sets otherwise: the node of a pod.
+    /// The node of a pod, which otherwise only the server sets.
     Binding,
 }
 
@@ -46,7 +47,7 @@ pub(crate) async fn patch(call: &Call, name: &str, part: Part) -> Result<Respons
         if part != Part::Status && call.server.store.get(&call.resource.collection, &call.key(name)).is_none()
         {
             match create_object(call, input::accept(call, config.clone(), Some(name))?).await {
-                // It has just been created by another request: apply to that object.
+                // Another request has just created the object, so the patch is applied to that one.
                 Err(failure) if failure.is_already_exists() => {}
                 created => return Ok(present::object(call, StatusCode::CREATED, &created?)),
             }
@@ -56,10 +57,10 @@ pub(crate) async fn patch(call: &Call, name: &str, part: Part) -> Result<Respons
     Ok(present::object(call, StatusCode::OK, &object))
 }
 
-/// Changes an object to what `change` makes of it: the whole but its status, or only its status.
+/// Changes the given part of an object to the result of `change`.
 ///
-/// Computed outside of the store's lock and stored only if the object has not changed meanwhile; otherwise computed
-/// again, unless the client names the version that it wants to change.
+/// The result is computed outside of the store's lock, and stored only if the object has not changed in the meantime.
+/// Otherwise it is computed again, unless the client names the version that it wants to change.
 pub(crate) async fn update(
     call: &Call,
     name: &str,
@@ -107,14 +108,14 @@ pub(crate) async fn update(
     }
 }
 
-/// Whether a deleted object waits for nothing any more.
+/// True if an object that is being deleted can be removed.
 fn may_go(object: &Document) -> bool {
     metadata::is_deleting(object)
         && metadata::grace(object) == 0
         && metadata::finalizers(object).next().is_none()
 }
 
-/// What the server keeps for itself of an object's metadata.
+/// The fields of `metadata` that only the server changes.
 const SERVER_OWNED: &[&str] = &[
     "uid",
     "creationTimestamp",
@@ -127,7 +128,7 @@ const SERVER_OWNED: &[&str] = &[
     "generateName",
 ];
 
-/// The object as it becomes: what the client asks for, within what the request may change.
+/// Returns the object's new state: the client's, within the part that the request may change.
 fn become_of(call: &Call, old: &Document, asked: Document, part: Part) -> Document {
     let resource = &call.resource;
     let mut new = if part == Part::Status {
@@ -159,7 +160,7 @@ fn become_of(call: &Call, old: &Document, asked: Document, part: Part) -> Docume
     new
 }
 
-/// What an object asks for: all but its head and its status.
+/// Returns an object's desired state: all fields except its head and its status.
 fn content(object: &Document) -> Vec<(&String, &Value)> {
     let head = ["apiVersion", "kind", "metadata", "status"];
     object.iter().filter(|(name, _)| !head.contains(&name.as_str())).collect()

@@ -1,4 +1,4 @@
-//! `GET ?watch`: changes as they happen.
+//! `GET ?watch`: a stream of changes.
 
 use crate::apiserver::call::Call;
 use crate::apiserver::failure::Failure;
@@ -20,9 +20,9 @@ use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a watch lasts whose client does not say; clients watch anew after it.
+/// The duration of a watch without a time-out from the client. Clients start a new watch after it.
 const LONGEST: Duration = Duration::from_mins(45);
-/// How often clients that want bookmarks get to know that they are up to date.
+/// The period of the bookmarks for clients that want them.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
@@ -35,7 +35,7 @@ pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
     }
     let asked = query.value::<u64>("resourceVersion")?.filter(|revision| *revision > 0);
     let timeout = query.value::<u64>("timeoutSeconds")?.filter(|t| *t > 0).map(Duration::from_secs);
-    // Subscribed before anything is read, so that no change falls between.
+    // The subscription starts before the first read, so that no change is missed in between.
     let tip = call.server.store.subscribe(&call.resource.collection);
     let mut watch = Watch {
         scope: Scope { namespace: call.namespace.clone(), selector },
@@ -52,7 +52,7 @@ pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
         ended: false,
     };
     match asked {
-        // Fails at once if the changes since then are forgotten.
+        // Fails at once if the changes since then are no longer remembered.
         Some(_) if !initial => drop(call.server.store.changes(&call.resource.collection, watch.cursor)?),
         _ => watch.begin_with_present(initial && bookmarks),
     }
@@ -69,21 +69,21 @@ struct Watch {
     resource: Arc<Resource>,
     scope: Scope,
     form: Form,
-    /// Only the first table of a watch has columns.
+    /// True once a table with columns has been sent. Only the first table of a watch has them.
     columns_stated: bool,
     tip: Receiver<u64>,
-    /// Changes up to this revision have been sent.
+    /// The revision up to which changes have been sent.
     cursor: u64,
-    /// Events to send next.
+    /// The events to send next.
     ready: VecDeque<Bytes>,
-    /// Whether the client wants to know from time to time that it is up to date.
+    /// True if the client wants bookmarks, which tell it from time to time that it is up to date.
     bookmarks: bool,
     deadline: Instant,
     shutdown: CancellationToken,
     ended: bool,
 }
 
-/// Which objects a watch is about.
+/// The objects of a watch.
 struct Scope {
     namespace: Option<String>,
     selector: Selector,
@@ -96,7 +96,8 @@ impl Scope {
             && self.selector.matches(document)
     }
 
-    /// What a change is to this watch: objects come and go as they begin and cease to match.
+    /// Returns the event type of a change for this watch. An object is added when it begins to match, and deleted when
+    /// it stops matching.
     fn kind_of(&self, change: &Change) -> Option<&'static str> {
         let before = change.previous.as_deref().is_some_and(|object| self.contains(object));
         let after = change.kind != ChangeKind::Deleted && self.contains(&change.object);
@@ -115,7 +116,7 @@ impl Watch {
         present::event(kind, &self.form.one(object, first))
     }
 
-    /// Tells all objects there are now as added.
+    /// Queues an `ADDED` event for each object that exists now.
     fn begin_with_present(&mut self, mark_end: bool) {
         let listing =
             self.server.store.list(&self.resource.collection, self.scope.namespace.as_deref(), None, None);
@@ -132,7 +133,7 @@ impl Watch {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -167,7 +168,8 @@ impl Watch {
             Ok((revision, changes)) => {
                 for change in changes {
                     if let Some(kind) = self.scope.kind_of(&change) {
-                        // What ceased to match is sent as it was, under the revision that took it away.
+                        // An object that stopped matching is sent with the change's object, under the revision of the
+                        // change.
                         let event = self.event(kind, &change.object);
                         self.ready.push_back(event);
                     }
@@ -182,7 +184,8 @@ impl Watch {
         }
     }
 
-    /// Tells that the client is up to date, or that it has got all there was at the start.
+    /// Creates a bookmark. It tells that the client is up to date, or that it has received all objects that existed at
+    /// the start.
     fn bookmark(&self, end_of_initial: bool) -> Bytes {
         let mut metadata = json!({"resourceVersion": self.cursor.to_string(), "creationTimestamp": null});
         if end_of_initial {

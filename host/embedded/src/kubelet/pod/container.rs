@@ -1,4 +1,4 @@
-//! One container: it is started, watched until it ends, and started again.
+//! The life of one container: its start, the watch until it ends, and its restarts.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -15,14 +15,15 @@ use crate::kubelet::restart::{Backoff, RestartPolicy};
 use crate::kubelet::runtime::Run;
 use crate::kubelet::status::{self, end_of, running_since};
 
-/// How often a port is tried that stands for a readiness probe. A connection on loopback costs little.
+/// The period of the attempts to connect to a port that stands for a readiness probe. A connection on loopback is
+/// cheap.
 const PORT_PERIOD: Duration = Duration::from_millis(200);
-/// How often a simulated container that is not ready complains.
+/// The period of the events about a simulated container that is not ready.
 const COMPLAINT_PERIOD: Duration = Duration::from_secs(10);
 
 impl Worker {
-    /// Keeps a container running until it has ended for good. Returns its exit code; nothing if it was asked to end
-    /// before it could be started.
+    /// Keeps a container running until it has ended for good. Returns its exit code, or `None` if the pod was stopped
+    /// before the container could be started.
     pub(super) async fn live_container(
         &self,
         container: &Container,
@@ -62,7 +63,7 @@ impl Worker {
         }
     }
 
-    /// How the newest run ended, if the container does not run.
+    /// Returns the end of the newest run if the container does not run.
     fn end_of(&self, name: &str) -> Option<ContainerStateTerminated> {
         self.container(name, |container| end_of(container).cloned())?
     }
@@ -78,7 +79,7 @@ impl Worker {
         });
     }
 
-    /// Waits before the next run. False when the container was asked to end instead.
+    /// Waits before the next run. Returns false if the container has to end instead.
     async fn back_off(
         &self,
         container: &Container,
@@ -107,7 +108,7 @@ impl Worker {
         }
     }
 
-    /// Watches a run until it has ended, by itself or because it was asked to.
+    /// Watches a run until it has ended by itself or because of `stop`.
     async fn attend(&self, container: &Container, init: bool, mut run: Run, stop: &Stop) -> Exit {
         let name = &container.name;
         tokio::select! {
@@ -130,7 +131,7 @@ impl Worker {
         run.wait().await
     }
 
-    /// Keeps `started` and `ready` up to date.
+    /// Keeps `started` and `ready` in the container's status up to date.
     async fn watch_readiness(&self, container: &Container, init: bool) -> Infallible {
         if init {
             return std::future::pending().await;
@@ -160,7 +161,7 @@ impl Worker {
             };
             self.ask(container, "Readiness", &probe, keep_asking).await;
         } else if let Some(port) = probe::first_port(container) {
-            // A kubelet would call the container ready at once; only the port shows when a lab answers.
+            // A kubelet would report the container as ready at once, but only the port shows when a lab answers.
             while !probe::port_answers(SocketAddr::new(self.pod_ip(), port)).await {
                 tokio::time::sleep(PORT_PERIOD).await;
             }
@@ -169,7 +170,8 @@ impl Worker {
         std::future::pending().await
     }
 
-    /// Asks again and again, until a verdict is enough. A startup probe that fails too often does not end the container.
+    /// Repeats the probe until `enough` holds for a verdict. A startup probe that fails too often does not end the
+    /// container.
     async fn ask(&self, container: &Container, kind: &str, probe: &Probe, enough: impl Fn(bool) -> bool) {
         let mut streak = probe.streak();
         tokio::time::sleep(probe.initial_delay).await;
@@ -190,8 +192,8 @@ impl Worker {
         self.report(event.of_container(&container.name, false));
     }
 
-    /// Sleeps, but does not even yield when there is nothing to wait for: what follows becomes visible together with
-    /// what was before.
+    /// Sleeps, but does not even yield if the duration is zero, so that later changes of the status become visible
+    /// together with earlier ones.
     pub(super) async fn sleep(&self, duration: Duration) {
         if !duration.is_zero() {
             tokio::time::sleep(duration).await;

@@ -1,4 +1,4 @@
-//! Why and how a pod ends.
+//! The end of a pod: its reasons, the grace period and the deletion of the object.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use crate::kubelet::node::Node;
 use crate::kubelet::simulated::SimulatedPod;
 use crate::kubelet::status::running_since;
 
-/// What a process gets at most to end when the kubelet does.
+/// The maximum grace period of a process when the kubelet ends.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 
 pub(super) const EVICTED: &str =
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 51200Ki. ";
 const SHUTDOWN: &str = "Pod was terminated in response to imminent node shutdown.";
 
-/// What ends a pod that would have gone on.
+/// The reason for the end of a pod that would have continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interruption {
-    /// A client has asked for its deletion.
+    /// A client has deleted the pod.
     Deletion,
-    /// Its object has vanished.
+    /// The pod's object has vanished.
     Gone,
     /// The node was short of memory (simulated).
     Eviction,
-    /// The kubelet ends.
+    /// The kubelet is shut down.
     Shutdown,
 }
 
 impl Worker {
-    /// Waits until something ends the pod from outside.
+    /// Waits until something interrupts the pod from outside.
     pub(super) async fn interrupted(&self) -> Interruption {
         let mut observed = self.observed.clone();
         let deleted = observed.wait_for(|seen| seen.gone || is_deleting(&seen.pod));
@@ -56,12 +56,12 @@ impl Worker {
         tokio::time::sleep(after).await;
     }
 
-    /// Waits until the object is no more.
+    /// Waits until the object no longer exists.
     pub(super) async fn gone(&self) {
         let _ = self.observed.clone().wait_for(|seen| seen.gone).await;
     }
 
-    /// How long the containers get.
+    /// Returns the grace period of the containers.
     pub(super) fn grace(&self, why: Interruption) -> Duration {
         let seconds = |seconds: Option<i64>| Some(Duration::from_secs(u64::try_from(seconds?).ok()?));
         let own = seconds(self.spec().termination_grace_period_seconds).unwrap_or(Duration::from_secs(30));
@@ -74,7 +74,7 @@ impl Worker {
         }
     }
 
-    /// Sets the reason of the pod as a whole, after its containers have ended.
+    /// Sets the reason in the pod's status after its containers have ended.
     pub(super) fn conclude(&self, why: Interruption) {
         let (reason, message) = match why {
             Interruption::Eviction => ("Evicted", EVICTED),
@@ -87,7 +87,7 @@ impl Worker {
         });
     }
 
-    /// Waits until a client asks for the object's deletion, and then finishes it.
+    /// Waits until a client deletes the object, and then finishes the deletion.
     pub(super) async fn wait_for_deletion(&self) {
         let mut observed = self.observed.clone();
         tokio::select! {
@@ -101,7 +101,7 @@ impl Worker {
         self.delete_object().await;
     }
 
-    /// Deletes the object of this very pod for good.
+    /// Deletes the object of this pod for good, but not of a later pod with the same name.
     pub(super) async fn delete_object(&self) {
         let of_this_pod = Preconditions { uid: self.pod.metadata.uid.clone(), resource_version: None };
         let delete = DeleteParams::default().grace_period(0).preconditions(of_this_pod);

@@ -1,4 +1,4 @@
-//! From the moment when a pod is seen first to its removal.
+//! The life of a pod, from its first observation to its removal.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::kubelet::node::Node;
 use crate::kubelet::runtime::{PodRuntime, Run};
 use crate::kubelet::{OnShutdown, status};
 
-/// Takes one pod through its life.
+/// Runs one pod until its end.
 pub(crate) async fn live(node: Arc<Node>, observed: watch::Receiver<Observed>, shutdown: CancellationToken) {
     let pod = observed.borrow().pod.clone();
     let (events, drafts) = mpsc::unbounded_channel();
@@ -35,7 +35,8 @@ pub(crate) async fn live(node: Arc<Node>, observed: watch::Receiver<Observed>, s
         runtime,
         shutdown,
     };
-    // The life ends by dropping events and status, upon which the other two write what is left and end as well.
+    // The life ends by dropping the senders of events and status. The other two futures then write the rest and end as
+    // well.
     tokio::join!(worker.life(), writing, publish(node.clone(), observed, changes));
 }
 
@@ -84,7 +85,7 @@ impl Worker {
         self.wait_for_deletion().await;
     }
 
-    /// Gives the pod its address and finds the containers that run already. `None` when the pod cannot run here.
+    /// Assigns an address to the pod and finds the containers that already run. `None` if the pod cannot run here.
     fn admit(&self) -> Option<HashMap<String, Run>> {
         let now = Timestamp::now();
         let address = self.node.addresses().assign(self.uid());
@@ -118,7 +119,7 @@ impl Worker {
         refusal.is_none().then_some(running)
     }
 
-    /// Runs the containers until every one has ended for good: the init containers one after the other, then the
+    /// Runs the containers until all have ended for good: first the init containers one after the other, then the
     /// others together.
     async fn work(&self, mut resumed: HashMap<String, Run>, stop: &Stop) {
         if !self.mount(stop).await {

@@ -26,33 +26,33 @@ use super::node::Node;
 use super::runtime::PodRuntime;
 use super::status;
 
-/// What the watch knows of a pod.
+/// The last observation of a pod by the watch.
 #[derive(Debug, Clone)]
 pub(crate) struct Observed {
     pub(crate) pod: Arc<Pod>,
-    /// The object is no more.
+    /// True if the object no longer exists.
     pub(crate) gone: bool,
 }
 
-/// The requests to the containers of a pod to end.
+/// The tokens that tell the containers of a pod to end.
 #[derive(Debug, Default)]
 struct Stop {
     terminate: CancellationToken,
-    /// The containers have had their time.
+    /// Cancelled when the grace period is over.
     kill: CancellationToken,
 }
 
-/// What all steps of a pod's life share.
+/// The state that all steps of a pod's life share.
 struct Worker {
     node: Arc<Node>,
-    /// The pod as it was seen first; its spec does not change.
+    /// The pod as it was first observed. Its spec does not change.
     pod: Arc<Pod>,
     observed: watch::Receiver<Observed>,
     events: UnboundedSender<EventDraft>,
-    /// The status as it is now.
+    /// The current status.
     status: watch::Sender<PodStatus>,
     runtime: PodRuntime,
-    /// The kubelet ends.
+    /// Cancelled when the kubelet is shut down.
     shutdown: CancellationToken,
 }
 
@@ -91,13 +91,13 @@ impl Worker {
         }
     }
 
-    /// Has an event written. Events are written until the last sender is dropped, so the reader is there.
+    /// Queues an event. The receiver exists until the last sender is dropped, so sending cannot fail.
     fn report(&self, draft: EventDraft) {
         let _ = self.events.send(draft);
     }
 }
 
-/// Whether a client has asked for the pod's deletion.
+/// True if a client has deleted the pod.
 fn is_deleting(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }

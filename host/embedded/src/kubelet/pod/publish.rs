@@ -24,7 +24,7 @@ pub(super) async fn publish(
         loop {
             let Observed { pod, gone } = observed.borrow_and_update().clone();
             let status = news.borrow_and_update().clone();
-            // Until the pod is bound, its status is the scheduler's.
+            // Until the pod is bound, its status belongs to the scheduler.
             if gone || status.start_time.is_none() || written.as_ref() == Some(&status) {
                 break;
             }
@@ -52,7 +52,7 @@ async fn write(node: &Node, pod: &Pod, status: &PodStatus) -> Result<(), kube::E
     let api: Api<Pod> =
         Api::namespaced(node.client.clone(), pod.metadata.namespace.as_deref().unwrap_or("default"));
     let name = pod.metadata.name.as_deref().unwrap_or_default();
-    // The uid makes sure that it is this very pod.
+    // The uid ensures that the patch does not change a later pod with the same name.
     let patch = Patch::Merge(json!({"metadata": {"uid": pod.metadata.uid}, "status": status}));
     api.patch_status(name, &PatchParams::default(), &patch).await.map(drop)
 }

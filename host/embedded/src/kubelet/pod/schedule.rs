@@ -1,4 +1,4 @@
-//! The scheduler's part: the pod is bound to this node, or its status says why not.
+//! The scheduler's part: binds the pod to this node, or writes the obstacle into its status.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::kubelet::event::EventDraft;
 use crate::kubelet::failure::{is_conflict, is_gone};
 use crate::kubelet::status::unscheduled;
 
-/// How scheduling went.
+/// The result of scheduling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheduled {
-    /// The pod is this node's.
+    /// The pod is bound to this node.
     Here,
-    /// Its object is gone, or another node has it.
+    /// The pod's object is gone, or the pod is bound to another node.
     Gone,
-    /// Its deletion was asked for before it had a node.
+    /// The pod was deleted before it was bound.
     DeletedBefore,
 }
 
 impl Worker {
-    /// Waits until the pod has this node.
+    /// Waits until the pod is bound to this node, and binds it if possible.
     pub(super) async fn schedule(&mut self) -> Scheduled {
         let mut written = None;
         loop {
@@ -69,7 +69,7 @@ impl Worker {
         }
     }
 
-    /// Why the pod cannot have this node now.
+    /// Returns the reason for which the pod cannot be bound to this node now.
     async fn reason_against(&self) -> Option<String> {
         let mut selector = self.spec().node_selector.iter().flatten();
         if !selector.all(|(key, value)| self.node.labels.get(key) == Some(value)) {
@@ -87,7 +87,7 @@ impl Worker {
         None
     }
 
-    /// `None` when it must be looked at again.
+    /// Binds the pod to this node. `None` if scheduling has to be repeated.
     async fn bind(&mut self) -> Option<Scheduled> {
         let binding = json!({
             "apiVersion": "v1", "kind": "Binding",
@@ -116,7 +116,7 @@ impl Worker {
         }
     }
 
-    /// Writes why no node fits: an event each time, and the status once.
+    /// Reports that no node fits: with an event each time, and in the status once.
     async fn refuse(&self, message: &str, written: &mut Option<String>) {
         self.report(EventDraft::warning("FailedScheduling", message).by_scheduler());
         if written.as_deref() == Some(message) {

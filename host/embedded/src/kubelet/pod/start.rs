@@ -1,4 +1,4 @@
-//! Mounting a pod's volumes, and starting its containers with the events and waiting reasons of a kubelet.
+//! Mounts a pod's volumes, and starts its containers with the events and waiting reasons of a kubelet.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::kubelet::restart::{Backoff, BackoffOptions};
 use crate::kubelet::runtime::Run;
 use crate::kubelet::status;
 
-/// How long `ErrImagePull` is shown before it becomes `ImagePullBackOff`.
+/// The time for which `ErrImagePull` is shown before it becomes `ImagePullBackOff`.
 const ERROR_SHOWN: Duration = Duration::from_secs(2);
 
 impl Worker {
-    /// Waits until every volume is there. False when the pod was asked to end before.
+    /// Waits until every volume is mounted. Returns false if the pod has to end before.
     pub(super) async fn mount(&self, stop: &Stop) -> bool {
         let mut backoff =
             Backoff::new(BackoffOptions { base: Duration::from_millis(500), max: Duration::from_secs(122) });
@@ -34,8 +34,8 @@ impl Worker {
         }
     }
 
-    /// Starts the container's run number `restarts`, however long it takes to get everything it needs. `None` when it
-    /// was asked to end before it began; an `Exit` when it could not be started.
+    /// Starts the container's run number `restarts`. Waits without a limit for the image and the configuration. Returns
+    /// `None` if the container has to end before the start, and an `Exit` if it could not be started.
     pub(super) async fn start(
         &self,
         container: &Container,
@@ -51,7 +51,7 @@ impl Worker {
             () = stop.terminate.cancelled() => return None,
             launch = prepared => launch,
         };
-        // Nothing is awaited from here on: a run that has begun must not get lost.
+        // There is no `await` from here on: a run that has begun must not get lost.
         let (name, uid, now) = (&container.name, self.uid(), Timestamp::now());
         let report = |draft: EventDraft| self.report(draft.of_container(name, init));
         report(EventDraft::normal("Created", "Container created".to_owned()));
@@ -72,7 +72,7 @@ impl Worker {
         Some(begun)
     }
 
-    /// Waits until everything is there that the container refers to.
+    /// Waits until all objects that the container refers to exist.
     async fn configure(&self, container: &Container, init: bool) -> Option<Launch> {
         let name = &container.name;
         loop {
@@ -88,7 +88,7 @@ impl Worker {
         }
     }
 
-    /// Waits until the image is there.
+    /// Waits until the image is present.
     async fn pull(&self, container: &Container, init: bool) {
         let name = &container.name;
         let image = container.image.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The status of a pod as it is now: changed by the steps of its life, watched by what publishes it.
+//! The current status of a pod. The steps of its life change it, and the publisher watches it.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, PodStatus};
@@ -11,7 +11,7 @@ impl Worker {
         look(&self.status.borrow())
     }
 
-    /// Changes the status; phase and conditions follow.
+    /// Changes the status, and updates the phase and the conditions.
     pub(super) fn change(&self, change: impl FnOnce(&mut PodStatus)) {
         self.status.send_if_modified(|current| {
             let before = current.clone();
@@ -41,7 +41,7 @@ impl Worker {
         });
     }
 
-    /// Waits until the status is as wanted.
+    /// Waits until `wanted` holds for the status.
     pub(super) async fn until(&self, wanted: impl FnMut(&PodStatus) -> bool) {
         // The sender outlives this receiver.
         let _ = self.status.subscribe().wait_for(wanted).await;

@@ -1,4 +1,4 @@
-//! Where everything lies below the state directory.
+//! The layout of the state directory.
 //!
 //! ```text
 //! pods/<uid>/home/                      home directory of the pod's containers, gone with the pod
@@ -17,7 +17,7 @@ pub(crate) struct StateDirectory(PathBuf);
 
 impl StateDirectory {
     pub(crate) fn new(path: &Path) -> Self {
-        // Processes have other working directories.
+        // The path must be absolute, because processes have other working directories.
         Self(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
     }
 
@@ -37,7 +37,7 @@ impl StateDirectory {
         PodDirectory(self.pods().join(uid))
     }
 
-    /// Every pod that has a directory.
+    /// Returns every pod that has a directory.
     pub(crate) fn all_pods(&self) -> io::Result<Vec<(String, PodDirectory)>> {
         let names = names(&self.pods())?;
         Ok(names.into_iter().map(|uid| (uid.clone(), self.pod(&uid))).collect())
@@ -82,7 +82,7 @@ impl ContainerDirectory {
         self.0.join("process.json")
     }
 
-    /// Where the exit code of the newest run is written.
+    /// Returns the path of the file with the exit code of the newest run.
     pub(crate) fn exit(&self) -> PathBuf {
         self.0.join("exit")
     }
@@ -91,7 +91,7 @@ impl ContainerDirectory {
         self.0.join(format!("{restarts}.log"))
     }
 
-    /// The part of a log that was cut off.
+    /// Returns the path of the part of a log that was cut off.
     pub(crate) fn cut_log(&self, restarts: i32) -> PathBuf {
         self.0.join(format!("{restarts}.log.1"))
     }

@@ -1,4 +1,4 @@
-//! Prepares and starts a process.
+//! Preparation and start of a process.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -22,26 +22,26 @@ use crate::kubelet::mounts::Mounts;
 use crate::kubelet::probe::first_port;
 use crate::kubelet::volume::create_private;
 
-/// Runs the program as a child, so that its exit code can be written down for a later run that adopts the process: a
-/// signal to the group must end the program, not this shell, which keeps its own remarks ("Terminated") out of the log.
-/// Arguments: the file for the code, then the program.
+/// A shell script that runs the program as a child and writes its exit code to a file, for a later kubelet that adopts
+/// the process. A signal to the group must end the program, not this shell. The shell keeps its own messages
+/// ("Terminated") out of the log. Arguments: the file for the code, then the program.
 const LAUNCHER: &str = r#"trap : TERM INT HUP QUIT; exec 3>&2 2>/dev/null; exit_file=$1; shift; "$@" 2>&3 3>&-; code=$?; echo $code >"$exit_file"; exit $code"#;
 
-/// The variables of this program's environment that processes get as well.
+/// The variables of this program's environment that processes inherit.
 const INHERITED: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
 
-/// Everything a process is started with.
+/// The parameters of a process.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
     command: Vec<String>,
     env: BTreeMap<String, String>,
     working_dir: PathBuf,
-    /// Mounted paths, which exist but for new `subPath`s.
+    /// The mounted paths. They exist, except for new `subPath`s.
     pub(super) mounted: Vec<PathBuf>,
 }
 
 impl Launch {
-    /// Decides command, environment and working directory.
+    /// Determines the command, the environment and the working directory.
     pub(super) fn prepare(
         mapping: &ImageCommand,
         context: &PodContext<'_>,
@@ -52,7 +52,8 @@ impl Launch {
     ) -> Result<Self, String> {
         let mounts = Mounts::of(container, volumes)?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        // A home that is mounted is the mount; any other would be another directory of this machine.
+        // A mounted home becomes the directory of its mount. Any other path would be an unrelated directory of this
+        // machine.
         let home = env
             .get("HOME")
             .and_then(|home| mounts.translate(Path::new(home)))
@@ -88,7 +89,7 @@ impl Launch {
         })
     }
 
-    /// Starts the process and records it. The error is what a kubelet would say.
+    /// Starts the process and records it. The error has the wording of a kubelet.
     pub(super) fn start(
         &self,
         directory: ContainerDirectory,
@@ -143,7 +144,7 @@ impl Launch {
     }
 }
 
-/// Whether the shell will find the program.
+/// True if the shell will find the program.
 fn runnable(program: &str, search: &str, working_dir: &Path) -> bool {
     let executable = |path: PathBuf| {
         fs::metadata(path)

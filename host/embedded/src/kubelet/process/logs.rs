@@ -1,4 +1,5 @@
-//! Logs of containers: files that processes write to themselves, so that they go on while this program is away.
+//! Logs of containers. The processes write to the files themselves, so that logs continue while this program does not
+//! run.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, SeekFrom};
@@ -12,11 +13,11 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use super::directory::{ContainerDirectory, StateDirectory};
 use super::record::ProcessRecord;
 
-/// How often a log that is followed is read for more.
+/// The period of the reads of a log that is followed.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 
-/// Opens the log of the container's run number `restarts`, or only its last lines. A log that is followed ends with its
-/// run.
+/// Opens the log of the container's run number `restarts`, from the beginning or at its last lines. A log that is
+/// followed ends with its run.
 pub(crate) async fn open_log(
     directory: ContainerDirectory,
     restarts: i32,
@@ -46,7 +47,7 @@ struct Reader {
 impl Reader {
     async fn next(mut self) -> io::Result<Option<(Bytes, Self)>> {
         loop {
-            // Found out before reading, so that nothing is missed that was written last.
+            // This is checked before the read, so that the last output is not missed.
             let more_may_come = self.follow && self.is_running();
             if self.file.metadata().await?.len() < self.position {
                 // The log was cut.
@@ -72,7 +73,7 @@ impl Reader {
     }
 }
 
-/// Where the last `lines` lines of a text begin.
+/// Returns the offset at which the last `lines` lines of a text begin.
 fn tail_offset(text: &[u8], lines: u64) -> u64 {
     let lines = usize::try_from(lines).unwrap_or(usize::MAX);
     if lines == 0 {
@@ -84,7 +85,8 @@ fn tail_offset(text: &[u8], lines: u64) -> u64 {
     newlines.map(|(at, _)| at as u64 + 1).nth(lines - 1).unwrap_or(0)
 }
 
-/// Cuts every log that is longer than the limit: the old part is kept beside it, the process writes on at the start.
+/// Cuts every log that is longer than the limit. The old part is kept in a file beside it, and the process continues at
+/// the start of the log.
 pub(crate) fn cut_logs(state: &StateDirectory, limit: u64) -> io::Result<()> {
     for (_, pod) in state.all_pods()? {
         for container in pod.all_containers()? {

@@ -1,7 +1,7 @@
 //! The process runtime: a container is a local process in its own process group.
 //!
-//! There are no namespaces: a process sees the machine's file system and network, and listens on its pod's own
-//! loopback address. See `README.md` for what a process learns about its pod.
+//! There are no namespaces: a process sees the machine's file system and network, and listens on its pod's own loopback
+//! address. See `README.md` for the data about its pod that a process gets.
 
 mod directory;
 mod group;

@@ -1,4 +1,4 @@
-//! The process side of one pod: its volumes, and how its containers are prepared, started and found again.
+//! The process side of one pod: its volumes, and the preparation, start and adoption of its containers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ impl PodProcess {
         Self { options, state, directory, volumes: OnceLock::new() }
     }
 
-    /// The field of a pod's spec that is not supported, if there is one: labs need none of them.
+    /// Returns the field of a pod's spec that is not supported, if there is one. Labs need none of these fields.
     pub(crate) fn unsupported(pod: &Pod) -> Option<String> {
         let spec = spec(pod);
         let containers = spec.init_containers.iter().flatten().chain(&spec.containers);
@@ -102,7 +102,7 @@ impl PodProcess {
         }
     }
 
-    /// Creates every volume. The error is the message of a `FailedMount` event.
+    /// Creates all volumes. The error is the message of a `FailedMount` event.
     pub(crate) async fn mount(&self, context: &PodContext<'_>) -> Result<(), String> {
         let references = References::read(context).await?;
         let namespace = context.pod.metadata.namespace.as_deref().unwrap_or("default");
@@ -119,7 +119,7 @@ impl PodProcess {
         Ok(())
     }
 
-    /// Everything to start the container with. The error is the message of a `CreateContainerConfigError`.
+    /// Prepares the parameters of the container's process. The error is the message of a `CreateContainerConfigError`.
     pub(crate) async fn prepare(
         &self,
         context: &PodContext<'_>,

@@ -1,4 +1,4 @@
-//! The record of a started process, by which a later run of this program finds it again: to adopt it, or to end it.
+//! The record of a started process. With it, a later run of this program can adopt or end the process.
 
 use std::path::Path;
 use std::{fs, io};
@@ -11,16 +11,16 @@ use thiserror::Error;
 use super::directory::{ContainerDirectory, PodDirectory, StateDirectory};
 use super::group::{kill_marked, signal_group};
 
-/// A started process. Pids are reused, so the start time is compared, too.
+/// The record of a started process. Pids are reused, so the start time is compared as well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessRecord {
     pub(crate) pid: i32,
-    /// Clock ticks from the machine's start to the process's (field 22 of `/proc/<pid>/stat`).
+    /// The clock ticks from the machine's start to the process's (field 22 of `/proc/<pid>/stat`).
     pub(crate) start_ticks: u64,
     pub(crate) started_at: Timestamp,
-    /// Which run of the container this is.
+    /// The number of the container's run.
     pub(crate) restarts: i32,
-    /// Found in the environment of everything the container has started.
+    /// The mark in the environment of all processes that the container has started.
     pub(crate) mark: String,
 }
 
@@ -36,19 +36,19 @@ impl ProcessRecord {
         fs::rename(partial, path)
     }
 
-    /// The process if it still runs.
+    /// Returns the process if it still runs.
     pub(crate) fn alive(&self) -> Option<Pid> {
         let same = start_ticks(self.pid)? == self.start_ticks;
         if same { Pid::from_raw(self.pid) } else { None }
     }
 }
 
-/// When a process was started, `None` when it has ended (even if nobody has waited for it).
+/// Returns the start time of a process, or `None` if it has ended (even if it has not been waited for).
 pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
     read_stat(&fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?)
 }
 
-/// Reads `pid (name) state ppid ...`; the name may contain anything.
+/// Parses `pid (name) state ppid ...`; the name may contain any characters.
 fn read_stat(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
@@ -66,8 +66,8 @@ pub struct LeftoverError {
     source: io::Error,
 }
 
-/// Kills every process group recorded in the state directory that still runs, and whatever its processes have started.
-/// Returns how many groups there were. Only for a state directory that no running kubelet uses.
+/// Kills every process group recorded in the state directory that still runs, and all processes that it has started.
+/// Returns the number of groups. Must only be used for a state directory that no running kubelet uses.
 pub fn kill_leftovers(state_dir: &Path) -> Result<usize, LeftoverError> {
     let fail = |source| LeftoverError { path: state_dir.display().to_string(), source };
     let mut killed = 0;
@@ -77,7 +77,7 @@ pub fn kill_leftovers(state_dir: &Path) -> Result<usize, LeftoverError> {
     Ok(killed)
 }
 
-/// The same for one pod.
+/// Does the same as [`kill_leftovers`] for one pod.
 pub(crate) fn kill_pod(uid: &str, pod: &PodDirectory) -> io::Result<usize> {
     let mut killed = 0;
     for container in pod.all_containers()? {

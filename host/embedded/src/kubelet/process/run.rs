@@ -17,7 +17,7 @@ use crate::kubelet::exit::Exit;
 /// The exit code of a process whose end was not observed.
 const UNKNOWN: i32 = 255;
 
-/// A process that is (or was) running.
+/// A process that runs or has run.
 #[derive(Debug)]
 pub(crate) struct ProcessRun {
     leader: Pid,
@@ -29,7 +29,7 @@ pub(crate) struct ProcessRun {
 #[derive(Debug)]
 enum Watched {
     Child(Box<Child>),
-    /// Not our child: a pidfd becomes readable when the process ends.
+    /// A process that is not a child of this program. Its pidfd becomes readable when it ends.
     Adopted(AsyncFd<OwnedFd>),
 }
 
@@ -38,7 +38,7 @@ impl ProcessRun {
         Self { leader, mark, directory, watched: Watched::Child(Box::new(child)) }
     }
 
-    /// A process of an earlier life of this program. `None` when it has just ended.
+    /// Adopts a process of an earlier run of this program. `None` if it has just ended.
     #[expect(
         deprecated,
         reason = "its replacement is unsafe, and an OwnedFd is what it asks for: open until it is dropped"
@@ -46,13 +46,13 @@ impl ProcessRun {
     pub(crate) fn adopted(record: &ProcessRecord, directory: ContainerDirectory) -> Option<Self> {
         let leader = record.alive()?;
         let descriptor = pidfd_open(leader, PidfdFlags::NONBLOCK).ok()?;
-        // Between the look at its start time and the pidfd, the pid may have changed hands.
+        // Between the check of the start time and the opening of the pidfd, the pid may have been reused.
         record.alive()?;
         let watched = Watched::Adopted(AsyncFd::new(descriptor).ok()?);
         Some(Self { leader, mark: record.mark.clone(), directory, watched })
     }
 
-    /// Until it ends; whatever it leaves behind is killed, as in a container.
+    /// Waits until the process ends. Processes that it leaves behind are killed, as in a container.
     pub(crate) async fn wait(&mut self) -> Exit {
         let status = match &mut self.watched {
             Watched::Child(child) => child.wait().await.ok(),
@@ -79,7 +79,7 @@ impl ProcessRun {
     }
 }
 
-/// The code that the launcher wrote down, else what the system says, else unknown.
+/// Returns the code that the launcher wrote, or else the system's, or else [`UNKNOWN`].
 pub(super) fn exit_code(directory: &ContainerDirectory, status: Option<ExitStatus>) -> i32 {
     let written = fs::read_to_string(directory.exit()).ok().and_then(|code| code.trim().parse().ok());
     written

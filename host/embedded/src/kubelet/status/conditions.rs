@@ -6,7 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{has_succeeded, is_final};
 
-/// The conditions of a pod whose phase and containers are known. They keep their transition times while they hold.
+/// Returns the conditions of a pod whose phase and containers are known. A condition keeps its transition time while
+/// its status does not change.
 pub(super) fn of(status: &PodStatus, now: Timestamp) -> Vec<PodCondition> {
     let ready = ready(status);
     let mut conditions = vec![
@@ -16,7 +17,7 @@ pub(super) fn of(status: &PodStatus, now: Timestamp) -> Vec<PodCondition> {
         PodCondition { type_: "ContainersReady".to_owned(), ..ready.clone() },
         ready,
     ];
-    // The kubelet itself ends pods when it evicts them and when the node is shut down.
+    // The kubelet itself ends pods for an eviction and for a shutdown of the node.
     if matches!(status.reason.as_deref(), Some("Evicted" | "Terminated")) {
         conditions.push(PodCondition {
             reason: Some("TerminationByKubelet".to_owned()),
@@ -28,7 +29,7 @@ pub(super) fn of(status: &PodStatus, now: Timestamp) -> Vec<PodCondition> {
     conditions.into_iter().map(|condition| timed(condition, previous, now)).collect()
 }
 
-/// The status of a pod that no node can take.
+/// Returns the status of a pod that fits on no node.
 pub(crate) fn unscheduled(pod: &Pod, message: &str, now: Timestamp) -> PodStatus {
     let previous = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let refused = PodCondition {
@@ -68,7 +69,7 @@ fn ready(status: &PodStatus) -> PodCondition {
     PodCondition { reason: Some(reason.to_owned()), message, ..condition("Ready", false) }
 }
 
-/// `a b` for the containers that are chosen, `None` if there are none.
+/// Joins the names of the chosen containers as `a b`; `None` if there are none.
 fn names(containers: &[ContainerStatus], chosen: impl Fn(&ContainerStatus) -> bool) -> Option<String> {
     let names: Vec<_> = containers.iter().filter(|c| chosen(c)).map(|c| c.name.as_str()).collect();
     (!names.is_empty()).then(|| names.join(" "))

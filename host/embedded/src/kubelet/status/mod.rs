@@ -1,4 +1,4 @@
-//! `Pod.status`: what the kubelet writes into it. Everything here is pure.
+//! `Pod.status` as the kubelet writes it. All functions here are pure.
 
 mod conditions;
 
@@ -13,8 +13,8 @@ pub(crate) use conditions::unscheduled;
 
 use super::restart::RestartPolicy;
 
-/// The status that a pod has when the kubelet sees it first: what the API server has stored, and a state for each
-/// container that has none.
+/// Returns the initial status of a pod for the kubelet: the stored status, with a state for each container that has
+/// none.
 pub(crate) fn initial(pod: &Pod, host_ip: String) -> PodStatus {
     let stored = pod.status.clone().unwrap_or_default();
     let spec = spec(pod);
@@ -29,7 +29,7 @@ pub(crate) fn initial(pod: &Pod, host_ip: String) -> PodStatus {
     }
 }
 
-/// The spec of a pod, which the API server never leaves out.
+/// Returns the spec of a pod. The API server never leaves it out.
 pub(crate) fn spec(pod: &Pod) -> &PodSpec {
     static NONE: std::sync::LazyLock<PodSpec> = std::sync::LazyLock::new(PodSpec::default);
     pod.spec.as_ref().unwrap_or(&NONE)
@@ -55,13 +55,13 @@ fn statuses(
     (!containers.is_empty()).then(|| containers.iter().map(status).collect())
 }
 
-/// Sets what follows from the rest of the status: the phase and the conditions.
+/// Sets the phase and the conditions, which follow from the rest of the status.
 pub(crate) fn update(pod: &Pod, status: &mut PodStatus, now: Timestamp) {
     status.phase = Some(phase(pod, status).to_owned());
     status.conditions = Some(conditions::of(status, now));
 }
 
-/// The containers of a pod's status, init containers first.
+/// Returns the containers of a pod's status, init containers first.
 pub(crate) fn containers(status: &PodStatus) -> impl Iterator<Item = &ContainerStatus> {
     status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten())
 }
@@ -95,17 +95,17 @@ pub(crate) fn terminated(end: ContainerStateTerminated) -> ContainerState {
     ContainerState { terminated: Some(end), ..ContainerState::default() }
 }
 
-/// When the container that runs was started.
+/// Returns the start time of a running container.
 pub(crate) fn running_since(container: &ContainerStatus) -> Option<&Time> {
     container.state.as_ref()?.running.as_ref()?.started_at.as_ref()
 }
 
-/// How the newest run ended, if the container does not run.
+/// Returns the end of the newest run if the container does not run.
 pub(crate) fn end_of(container: &ContainerStatus) -> Option<&ContainerStateTerminated> {
     container.state.as_ref()?.terminated.as_ref()
 }
 
-/// Whether an init container has done its work.
+/// True if an init container has succeeded.
 fn has_succeeded(container: &ContainerStatus) -> bool {
     end_of(container).is_some_and(|end| end.exit_code == 0)
 }
@@ -116,7 +116,7 @@ fn never_ran(container: &ContainerStatus) -> bool {
     waits && container.last_state.as_ref().is_none_or(|state| state.terminated.is_none())
 }
 
-/// The phase (Kubernetes documentation, "Pod phase"). A pod with a reason has failed as a whole.
+/// Returns the phase (Kubernetes documentation, "Pod phase"). A pod with a reason has failed as a whole.
 fn phase(pod: &Pod, status: &PodStatus) -> &'static str {
     if status.reason.is_some() {
         return "Failed";
@@ -141,7 +141,7 @@ fn phase(pod: &Pod, status: &PodStatus) -> &'static str {
     }
 }
 
-/// Whether a pod of this status will never run again.
+/// True if a pod with this status will never run again.
 pub(crate) fn is_final(status: Option<&PodStatus>) -> bool {
     matches!(status.and_then(|status| status.phase.as_deref()), Some("Succeeded" | "Failed"))
 }

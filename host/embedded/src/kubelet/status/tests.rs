@@ -1,4 +1,4 @@
-//! Tables over whole pods.
+//! Table tests of the statuses of whole pods.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn ended(code: i32) -> ContainerState {
     terminated(Exit::of_code(code).terminated(Some(Time(at(1))), at(2), None))
 }
 
-/// The status of a pod with these states of containers, by name.
+/// Returns the status of a pod with these states of containers, by name.
 fn status(spec: &Value, given: &[(&str, ContainerState)]) -> PodStatus {
     let pod = pod(spec);
     let mut status = initial(&pod, "127.0.0.1".to_owned());

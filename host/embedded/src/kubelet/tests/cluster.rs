@@ -1,4 +1,4 @@
-//! An API server and a kubelet, and waiting for what they do.
+//! An API server with a kubelet, and functions that wait for their effects.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -20,13 +20,13 @@ use crate::kubelet::{
     SimulatedOptions, kill_leftovers,
 };
 
-/// Longer than anything here should take on a busy machine.
+/// A time limit that is longer than any step here should take on a busy machine.
 const BOUND: Duration = Duration::from_secs(90);
 
-/// The same for simulated pods: paused time costs nothing, and back-offs take long.
+/// The time limit for simulated pods: paused time costs nothing, and back-offs take long.
 const SIMULATED_BOUND: Duration = Duration::from_hours(1);
 
-/// How often a condition is looked at.
+/// The period of the checks of a condition.
 const PERIOD: Duration = Duration::from_millis(50);
 
 pub(super) const NAMESPACE: &str = "lab-alice";
@@ -35,7 +35,7 @@ pub(super) struct Cluster {
     server: ApiServer,
     kubelet: JoinHandle<()>,
     bound: Duration,
-    /// Ends the kubelet, also when a test fails.
+    /// Ends the kubelet when it is dropped, also if a test fails.
     shutdown: DropGuard,
 }
 
@@ -63,14 +63,14 @@ impl Cluster {
         server.set_pod_logs(kubelet.logs());
         let namespaces: Api<Namespace> = Api::all(server.client());
         let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
-        // It exists already after a restart.
+        // The namespace already exists after a restart.
         let _ = namespaces.create(&PostParams::default(), &namespace).await;
         let shutdown = CancellationToken::new();
         let running = tokio::spawn(kubelet.run(shutdown.clone()));
         Self { server, kubelet: running, bound, shutdown: shutdown.drop_guard() }
     }
 
-    /// Ends the kubelet, not the API server.
+    /// Ends the kubelet, but not the API server.
     pub(super) async fn stop(self) -> ApiServer {
         drop(self.shutdown);
         bounded("the kubelet to end", self.kubelet).await.unwrap();
@@ -99,7 +99,7 @@ impl Cluster {
         self.create::<Pod>(lab("nb", annotations, &spec)).await;
     }
 
-    /// Waits until there is what `look` looks for.
+    /// Waits until `look` returns a value.
     pub(super) async fn until_some<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         let mut again = tokio::time::interval(PERIOD);
         let looking = async {
@@ -114,7 +114,7 @@ impl Cluster {
         found.unwrap_or_else(|_| panic!("waited in vain for {what}"))
     }
 
-    /// Waits until the pod `nb` is as wanted.
+    /// Waits until `holds` is true for the pod `nb`.
     pub(super) async fn until(&self, what: &str, holds: impl Fn(&Pod) -> bool) -> Pod {
         self.until_pod("nb", what, holds).await
     }
@@ -123,7 +123,7 @@ impl Cluster {
         self.until_some(what, async || self.pods().get(name).await.ok().filter(&holds)).await
     }
 
-    /// Deletes the pod `nb` and waits until it is no more.
+    /// Deletes the pod `nb` and waits until it is gone.
     pub(super) async fn delete(&self) {
         self.pods().delete("nb", &DeleteParams::default()).await.unwrap();
         let gone = async || self.pods().get_opt("nb").await.unwrap().is_none().then_some(());
@@ -150,7 +150,7 @@ pub(super) async fn bounded<T>(what: &str, future: impl Future<Output = T>) -> T
     tokio::time::timeout(BOUND, future).await.unwrap_or_else(|_| panic!("waited in vain for {what}"))
 }
 
-/// A pod with one container `notebook` on port 8888, changed by `spec`.
+/// Returns a pod with one container `notebook` on port 8888, changed by `spec`.
 pub(super) fn lab(name: &str, annotations: &[(&str, &str)], spec: &Value) -> Value {
     let annotations: serde_json::Map<_, _> =
         annotations.iter().map(|(key, value)| (format!("simulated.kubelet/{key}"), json!(value))).collect();
@@ -164,7 +164,7 @@ pub(super) fn lab(name: &str, annotations: &[(&str, &str)], spec: &Value) -> Val
     pod
 }
 
-/// A state directory whose processes end with it, also when a test fails.
+/// A state directory whose processes are killed when it is dropped, also if a test fails.
 pub(super) struct State(tempfile::TempDir);
 
 impl State {
@@ -183,7 +183,7 @@ impl Drop for State {
     }
 }
 
-/// `sh` and `python` as images.
+/// Returns a process runtime with the images `sh` and `python`.
 pub(super) fn processes(state: &Path, on_shutdown: OnShutdown) -> Runtime {
     let image = |pattern: &str, command: &[&str]| {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
@@ -211,7 +211,7 @@ pub(super) fn is_ready(pod: &Pod) -> bool {
     condition(pod, "Ready").0 == "True"
 }
 
-/// Status and reason of a condition.
+/// Returns the status and the reason of a condition.
 pub(super) fn condition<'a>(pod: &'a Pod, kind: &str) -> (&'a str, &'a str) {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     conditions.iter().find(|condition| condition.type_ == kind).map_or(("", ""), |condition| {
@@ -219,19 +219,19 @@ pub(super) fn condition<'a>(pod: &'a Pod, kind: &str) -> (&'a str, &'a str) {
     })
 }
 
-/// The first container's status.
+/// Returns the status of the first container.
 pub(super) fn notebook(pod: &Pod) -> ContainerStatus {
     let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
     statuses.into_iter().flatten().next().unwrap_or_default()
 }
 
-/// Reason and message of a waiting container.
+/// Returns the reason and the message of a waiting container.
 pub(super) fn waiting(pod: &Pod) -> (String, String) {
     let waiting = notebook(pod).state.and_then(|state| state.waiting).unwrap_or_default();
     (waiting.reason.unwrap_or_default(), waiting.message.unwrap_or_default())
 }
 
-/// Exit code and reason of a container's newest run, if it has ended, and of the run before.
+/// Returns the exit code and the reason of a container's newest run, if it has ended, and of the run before.
 pub(super) fn ends(pod: &Pod) -> [Option<(i32, String)>; 2] {
     let ContainerStatus { state, last_state, .. } = notebook(pod);
     [state, last_state].map(|state| {

@@ -1,4 +1,4 @@
-//! A kubelet with an API server.
+//! Tests of a kubelet with an API server.
 
 mod cluster;
 mod process;

@@ -1,4 +1,4 @@
-//! Real processes.
+//! Tests with real processes.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::cluster::*;
 use crate::apiserver::{ApiServer, Options};
 use crate::kubelet::{OnShutdown, kill_leftovers};
 
-/// A container that runs a shell script.
+/// Returns a pod spec with a container that runs a shell script.
 fn script(text: &str) -> Value {
     json!({"restartPolicy": "OnFailure", "containers": [{"name": "notebook", "image": "sh", "args": [text]}]})
 }
@@ -104,7 +104,7 @@ async fn unsupported_fields_unknown_images_and_missing_programs_are_reported() {
 async fn a_crashing_process_is_restarted_and_its_logs_are_kept() {
     let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
-    // Fails the first two times.
+    // The script fails the first two times.
     let text = r#"echo x >>"$WASMSPAWNER_MOUNT_COUNT/n"; runs=$(wc -l <"$WASMSPAWNER_MOUNT_COUNT/n"); echo "run $runs"; [ "$runs" -gt 2 ] || exit 7; sleep 600"#;
     let mut spec = script(text);
     spec["volumes"] = json!([{"name": "count", "emptyDir": {}}]);
@@ -138,7 +138,7 @@ async fn term_is_sent_and_then_kill() {
     cluster.delete().await;
     let mut rest = String::new();
     bounded("the end of the log", log.read_to_string(&mut rest)).await.unwrap();
-    // The script's own shell may remark on its `sleep`.
+    // The script's own shell may print a message about its `sleep`.
     assert!(rest.ends_with("bye\n"), "{rest}");
 
     let mut spec = script(r"trap '' TERM; while :; do sleep 0.05; done");
@@ -152,7 +152,7 @@ async fn term_is_sent_and_then_kill() {
 async fn processes_outside_the_process_group_end_with_the_pod_and_with_the_kubelet() {
     let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
-    // Like a Jupyter kernel: a session of its own.
+    // Like a Jupyter kernel, the process starts a session of its own.
     let spec = script("setsid sleep 600 & wait");
     cluster.lab(&[], spec.clone()).await;
     cluster.create::<Pod>(lab("second", &[], &spec)).await;
@@ -173,7 +173,7 @@ fn uid(pod: &Pod) -> String {
     pod.metadata.uid.clone().unwrap()
 }
 
-/// Processes that belong to a pod, by their mark.
+/// Counts the processes with the mark of a pod.
 fn marked_processes(uid: &str) -> usize {
     let wanted = format!("WASMSPAWNER_CONTAINER={uid}/").into_bytes();
     let is_marked = |path: &Path| {
@@ -182,8 +182,8 @@ fn marked_processes(uid: &str) -> usize {
     fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_marked(&entry.path())).count()
 }
 
-/// Waits until there is a marked process. Its pod counts as ready as soon as it is started, and on a busy machine Linux
-/// lets the parent go on before the child has its environment.
+/// Waits until there is a marked process. The pod counts as ready as soon as the process is started, and on a busy
+/// machine Linux lets the parent continue before the child has its environment.
 async fn until_marked(cluster: &Cluster, uid: &str) {
     cluster.until_some("the process", async || (marked_processes(uid) > 0).then_some(())).await;
 }

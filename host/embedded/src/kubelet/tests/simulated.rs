@@ -1,5 +1,5 @@
-//! The simulated runtime: pods with the statuses and events of a real kubelet. Time is tokio's, and paused. What the
-//! service makes of each fault is tested in `tests/tests/api`.
+//! Tests of the simulated runtime: pods with the statuses and events of a real kubelet. Time is tokio's, and paused.
+//! The service's reaction to each fault is tested in `tests/tests/api`.
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 use kube::Api;
