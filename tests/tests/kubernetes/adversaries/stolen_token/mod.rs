@@ -88,7 +88,7 @@ async fn the_admission_policy_refuses_namespaces_that_are_not_the_service_s_own(
         stolen.refused(deleted.map(drop), &format!("delete {suffix}"));
         let relabel = Patch::Merge(json!({ "metadata": { "labels": ours, "annotations": { "a": "b" } } }));
         let patched = mine.patch(&name, &PatchParams::default(), &relabel).await;
-        stolen.forbidden(patched, &format!("patch {suffix}"));
+        assert_forbidden(&patched, &format!("patch {suffix}"));
         assert!(admins.get(&name).await.unwrap().metadata.deletion_timestamp.is_none());
     }
 
@@ -158,7 +158,8 @@ async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
         create(&pods, pod(name, &labels)).await.unwrap();
         let mine: Api<Pod> = stolen.of(&lab);
         let relabel = Patch::Merge(json!({ "metadata": { "labels": ours } }));
-        stolen.forbidden(mine.patch(name, &PatchParams::default(), &relabel).await, "label a foreign pod");
+        let patched = mine.patch(name, &PatchParams::default(), &relabel).await;
+        assert_forbidden(&patched, "label a foreign pod");
         stolen.refused(mine.delete(name, &DeleteParams::default()).await.map(drop), "delete a foreign pod");
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(admin.clone(), &lab);
         let mut claim = labelled(name, &labels);
@@ -294,15 +295,6 @@ impl Intruder {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Fails unless the permissions or the policy refuse the attempt.
-    #[track_caller]
-    fn forbidden<T: Debug>(&self, attempt: kube::Result<T>, what: &str) {
-        assert!(
-            matches!(&attempt, Err(kube::Error::Api(status)) if status.code == 403),
-            "{what}: {attempt:?}"
-        );
-    }
-
     /// Fails unless the rule with this message refuses the attempt.
     #[track_caller]
     fn refused_by<T: Debug>(&self, attempt: kube::Result<T>, rule: &str, what: &str) {
@@ -320,6 +312,12 @@ impl Intruder {
             other => panic!("{what}: {other:?}"),
         }
     }
+}
+
+/// Fails unless the permissions or the policy refuse the attempt.
+#[track_caller]
+fn assert_forbidden<T: Debug>(attempt: &kube::Result<T>, what: &str) {
+    assert!(matches!(attempt, Err(kube::Error::Api(status)) if status.code == 403), "{what}: {attempt:?}");
 }
 
 async fn create<K>(api: &Api<K>, object: Value) -> kube::Result<K>
