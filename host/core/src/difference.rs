@@ -25,8 +25,8 @@ impl fmt::Display for Difference {
 }
 
 /// The largest number of places that [`places`] returns, and the largest length of one in bytes.
-const MOST_PLACES: usize = 64;
-const LONGEST_PLACE: usize = 200;
+const MAX_PLACES: usize = 64;
+const MAX_PLACE_BYTES: usize = 200;
 
 /// Returns all differences, in the order of the expected value.
 pub fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
@@ -44,9 +44,9 @@ pub fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
 pub fn places(expected: &Value, found: &Value) -> Vec<String> {
     let mut places = Vec::new();
     let _ = compare("", Some(expected), Some(found), &mut |place, _, _| {
-        let end = place.floor_char_boundary(LONGEST_PLACE);
+        let end = place.floor_char_boundary(MAX_PLACE_BYTES);
         places.push(if end < place.len() { format!("{}...", &place[..end]) } else { place.to_owned() });
-        if places.len() < MOST_PLACES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if places.len() < MAX_PLACES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     places
 }
@@ -115,8 +115,8 @@ mod tests {
         let found: serde_json::Map<_, _> =
             (0..1000).map(|n| (format!("{n}{}", "\u{85}".repeat(500)), json!(n))).collect();
         let places = places(&json!({}), &found.into());
-        assert_eq!(places.len(), MOST_PLACES);
-        assert!(places.iter().all(|place| place.len() <= LONGEST_PLACE + 3 && place.ends_with("...")));
+        assert_eq!(places.len(), MAX_PLACES);
+        assert!(places.iter().all(|place| place.len() <= MAX_PLACE_BYTES + 3 && place.ends_with("...")));
     }
 
     #[test]

@@ -42,15 +42,15 @@ pub struct Group {
 }
 
 /// Largest number of groups of a user. Active Directory has 1,015 in a login.
-pub const MOST_GROUPS: usize = 2_000;
+pub const MAX_GROUPS: usize = 2_000;
 /// Largest length of a group's name in bytes, which is that of JupyterHub's database.
-pub const LONGEST_GROUP: usize = 255;
+pub const MAX_GROUP_BYTES: usize = 255;
 
 /// The identity provider returned more groups, or longer ones, than a user may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the identity provider says {count} groups, with names of up to {longest} bytes; a user may have {MOST_GROUPS}, of \
-     {LONGEST_GROUP} bytes each"
+    "the identity provider says {count} groups, with names of up to {longest} bytes; a user may have {MAX_GROUPS}, of \
+     {MAX_GROUP_BYTES} bytes each"
 )]
 pub struct UnlikelyGroups {
     /// The number of groups.
@@ -84,7 +84,7 @@ impl Identity {
     pub fn check_groups(&self) -> Result<(), UnlikelyGroups> {
         let count = self.groups.len();
         let longest = self.groups.iter().map(|group| group.name.len()).max().unwrap_or_default();
-        if count > MOST_GROUPS || longest > LONGEST_GROUP {
+        if count > MAX_GROUPS || longest > MAX_GROUP_BYTES {
             return Err(UnlikelyGroups { count, longest });
         }
         Ok(())
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn more_groups_than_anybody_has_are_refused() {
         for (count, length, refused) in [
-            (MOST_GROUPS, 9, false),
-            (MOST_GROUPS + 1, 9, true),
-            (1, LONGEST_GROUP, false),
-            (1, LONGEST_GROUP + 1, true),
+            (MAX_GROUPS, 9, false),
+            (MAX_GROUPS + 1, 9, true),
+            (1, MAX_GROUP_BYTES, false),
+            (1, MAX_GROUP_BYTES + 1, true),
         ] {
             let mut identity = Identity::with_numbers(Username::parse("rra").unwrap(), 7, 7);
             let names: Vec<String> = (0..count).map(|n| format!("{n:0>length$}")).collect();

@@ -35,7 +35,7 @@ pub struct OperationRecord {
     pub stages: Vec<StageSpan>,
     /// All entries of its log.
     pub events: Vec<LoggedEntry>,
-    /// The cluster's events about the lab's pod and volumes, oldest first; at most [`MOST_FINDINGS`].
+    /// The cluster's events about the lab's pod and volumes, oldest first; at most [`MAX_FINDINGS`].
     #[serde(default)]
     pub cluster_events: Vec<NotedFinding>,
     /// Which fields of the lab who decided, in this spawn.
@@ -55,7 +55,7 @@ pub struct NotedFinding {
 }
 
 /// Largest number of findings kept for one operation. Kubernetes combines repeats, so a lab rarely has twenty.
-pub const MOST_FINDINGS: usize = 100;
+pub const MAX_FINDINGS: usize = 100;
 
 /// The time spent in one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,7 +91,7 @@ impl OperationRecord {
     /// Records the current findings. Returns true if one of them is new or more severe than before.
     pub fn note_findings(&mut self, findings: &[Finding], now: Timestamp) -> bool {
         let mut changed = false;
-        let full = self.cluster_events.len() >= MOST_FINDINGS;
+        let full = self.cluster_events.len() >= MAX_FINDINGS;
         for finding in findings {
             let same = |noted: &&mut NotedFinding| {
                 let known = &noted.finding;

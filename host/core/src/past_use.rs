@@ -1,6 +1,6 @@
 //! The daily use of a user, so that a policy can give each user a budget.
 //!
-//! Days are those of UTC. A user has at most one entry for each of the last [`LONGEST`] days, however much they start.
+//! Days are those of UTC. A user has at most one entry for each of the last [`MAX_DAYS`] days, however much they start.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::spawn_key::{SpawnKey, SpawnKind};
 
 /// Largest number of days that a query may cover, the present one included.
-pub const LONGEST: u32 = 30;
+pub const MAX_DAYS: u32 = 30;
 
 /// The use in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl DaysOfUser {
         &self.running
     }
 
-    /// Returns the use of the last `days` days, the present one included. `days` is from 1 to [`LONGEST`].
+    /// Returns the use of the last `days` days, the present one included. `days` is from 1 to [`MAX_DAYS`].
     pub fn of(&self, days: u32, now: Timestamp) -> PastUse {
         let first = first_of(days, now);
         let past = self.days.range(first..).map(|(_, used)| *used);
@@ -149,7 +149,7 @@ impl DaysOfUser {
 
     /// Drops the days that no query can cover any more. Returns true if something was dropped.
     pub fn drop_before(&mut self, now: Timestamp) -> bool {
-        let kept = self.days.split_off(&first_of(LONGEST, now));
+        let kept = self.days.split_off(&first_of(MAX_DAYS, now));
         !std::mem::replace(&mut self.days, kept).is_empty()
     }
 
@@ -161,7 +161,7 @@ impl DaysOfUser {
 
 /// Returns the first of `days` days, the last of which is the present one.
 fn first_of(days: u32, now: Timestamp) -> Date {
-    let before = i64::from(days.clamp(1, LONGEST)) - 1;
+    let before = i64::from(days.clamp(1, MAX_DAYS)) - 1;
     let today = day_of(now);
     today.checked_sub(SignedDuration::from_hours(24 * before)).unwrap_or(today)
 }
@@ -170,10 +170,10 @@ fn day_of(at: Timestamp) -> Date {
     TimeZone::UTC.to_datetime(at).date()
 }
 
-/// Returns the use of a run on each day until `until`, for at most [`LONGEST`] days.
+/// Returns the use of a run on each day until `until`, for at most [`MAX_DAYS`] days.
 fn split(run: &Run, until: Timestamp) -> Vec<(Date, Seconds)> {
     let mut parts = Vec::new();
-    let earliest = midnight(first_of(LONGEST, until));
+    let earliest = midnight(first_of(MAX_DAYS, until));
     let mut from = run.since.max(earliest);
     while from < until {
         let day = day_of(from);
@@ -292,10 +292,10 @@ mod tests {
                 at += SignedDuration::from_hours(long);
                 days.end(&lab("ada"), at);
                 total += long;
-                prop_assert!(days.days.len() <= LONGEST as usize);
+                prop_assert!(days.days.len() <= MAX_DAYS as usize);
             }
             if at < begin + SignedDuration::from_hours(24 * 29) {
-                prop_assert_eq!(days.of(LONGEST, at).lab_seconds, u64::try_from(total).unwrap() * HOUR);
+                prop_assert_eq!(days.of(MAX_DAYS, at).lab_seconds, u64::try_from(total).unwrap() * HOUR);
             }
         }
     }

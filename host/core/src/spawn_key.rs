@@ -75,12 +75,12 @@ pub enum ChildKind {
 }
 
 /// Largest number of characters of one name's readable part in a record's name.
-const LONGEST_PIECE: usize = 40;
+const MAX_PIECE_LENGTH: usize = 40;
 /// Number of hexadecimal digits in the hash of a record's name: 64 bits, enough that nobody finds a second name with
 /// the same hash.
 const HASH_DIGITS: usize = 16;
 /// Largest length of a child's names: the 63 characters of a host name, less those of the longest suffix (`-pull`).
-const LONGEST_NAME: usize = 58;
+const MAX_OBJECT_NAME_LENGTH: usize = 58;
 
 impl From<LabKey> for SpawnKey {
     fn from(lab: LabKey) -> Self {
@@ -146,11 +146,11 @@ impl SpawnKey {
                 .filter(|part| !part.is_empty())
                 .collect(),
         };
-        let plain = |part: &&str| is_object(part) && !part.contains("--") && part.len() <= LONGEST_PIECE;
+        let plain = |part: &&str| is_object(part) && !part.contains("--") && part.len() <= MAX_PIECE_LENGTH;
         let name = if self.is_lab() && parts.iter().all(plain) {
             format!("{}-{}", self.kind().prefix(), parts.join("--"))
         } else {
-            let pieces: Vec<String> = parts.iter().map(|part| extract(part, LONGEST_PIECE)).collect();
+            let pieces: Vec<String> = parts.iter().map(|part| extract(part, MAX_PIECE_LENGTH)).collect();
             format!("{}-{}---{}", self.kind().prefix(), pieces.join("--"), self.hash())
         };
         ObjectName::parse(name).unwrap_or_else(|_| ObjectName::constant("unnamed"))
@@ -160,7 +160,7 @@ impl SpawnKey {
     /// begins with as much of `prefix` as fits, and is different for different keys.
     pub fn object_prefix(&self, prefix: &str) -> ObjectName {
         let kind = self.kind().prefix();
-        let room = LONGEST_NAME - kind.len() - HASH_DIGITS - 2;
+        let room = MAX_OBJECT_NAME_LENGTH - kind.len() - HASH_DIGITS - 2;
         let readable = prefix.get(..prefix.len().min(room)).unwrap_or_default().trim_end_matches(['-', '.']);
         let pieces = [readable, kind, &self.hash()];
         let name = pieces.into_iter().filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("-");

@@ -17,7 +17,7 @@ const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("operatio
 /// The use of each user day by day, and the last time at which the service was running.
 const DAYS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("days");
 const SEEN: TableDefinition<'_, &str, i64> = TableDefinition::new("seen");
-const LAST: &str = "last";
+const LAST_SEEN_KEY: &str = "last";
 
 /// A message to the thread that writes the file.
 pub(super) enum Write {
@@ -106,7 +106,7 @@ fn read_all(database: &Database) -> Result<Opened, redb::Error> {
             }
         }
     }
-    let last = reading.open_table(SEEN)?.get(LAST)?;
+    let last = reading.open_table(SEEN)?.get(LAST_SEEN_KEY)?;
     opened.last_seen = last.and_then(|last| Timestamp::from_second(last.value()).ok());
     Ok(opened)
 }
@@ -143,7 +143,7 @@ fn write_group(database: &Database, group: impl Iterator<Item = Write>) -> Resul
             put(&mut table, user.as_str(), of_user.map(|of_user| serde_json::to_vec(&of_user)))?;
         }
         if let Some(now) = seen {
-            writing.open_table(SEEN)?.insert(LAST, now.as_second())?;
+            writing.open_table(SEEN)?.insert(LAST_SEEN_KEY, now.as_second())?;
         }
     }
     writing.commit()?;

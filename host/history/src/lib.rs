@@ -24,7 +24,7 @@ pub use self::disk::HistoryError;
 pub use self::entry::HistoryEntry;
 
 /// The most records that are kept of one lab.
-const MOST_OF_ONE_LAB: usize = 100;
+const MAX_OPERATIONS_OF_LAB: usize = 100;
 
 /// The time for which the service waits for the disk when it ends.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -156,7 +156,7 @@ impl History {
             if records.of(&key).any(|known| Arc::ptr_eq(known, shared)) {
                 records.end(&key, shared);
             }
-            records.drop_above(&key, MOST_OF_ONE_LAB, self.keep.operations)
+            records.drop_above(&key, MAX_OPERATIONS_OF_LAB, self.keep.operations)
         };
         self.save(shared);
         self.forget(&dropped);
@@ -166,7 +166,7 @@ impl History {
         let dropped = {
             let mut records = self.write();
             records.add(key, shared);
-            records.drop_above(key, MOST_OF_ONE_LAB, self.keep.operations)
+            records.drop_above(key, MAX_OPERATIONS_OF_LAB, self.keep.operations)
         };
         self.forget(&dropped);
     }

@@ -135,10 +135,10 @@ fn above_the_bound_the_operations_that_ended_first_are_dropped() {
 fn one_lab_does_not_displace_the_history_of_others() {
     let history = History::in_memory(KEEP);
     begin_and_end(&history, "grace", 1);
-    let most = u32::try_from(MOST_OF_ONE_LAB).unwrap();
+    let most = u32::try_from(MAX_OPERATIONS_OF_LAB).unwrap();
     (2..most + 10).for_each(|number| drop(begin_and_end(&history, "ada", number)));
-    assert_eq!((history.of(&lab("ada")).len(), numbers(&history, "grace")), (MOST_OF_ONE_LAB, vec![1]));
-    assert_eq!(history.len(), MOST_OF_ONE_LAB + 1);
+    assert_eq!((history.of(&lab("ada")).len(), numbers(&history, "grace")), (MAX_OPERATIONS_OF_LAB, vec![1]));
+    assert_eq!(history.len(), MAX_OPERATIONS_OF_LAB + 1);
 }
 
 #[test]

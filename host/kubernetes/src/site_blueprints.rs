@@ -14,7 +14,7 @@ use wasmspawner_core::config::Config;
 use crate::k8s::{Connection, CustomChange, CustomResources};
 
 /// The longest time that the start of the service waits for the first list.
-const LONGEST_SYNC: Duration = Duration::from_secs(10);
+const MAX_SYNC: Duration = Duration::from_secs(10);
 
 /// The site's blueprints. Clones share them.
 #[derive(Clone)]
@@ -102,7 +102,7 @@ impl SiteBlueprints {
     pub async fn first_sync(&self) {
         let mut listed = self.listed.subscribe();
         // The sender is a part of this value, so the waiting itself cannot fail.
-        if tokio::time::timeout(LONGEST_SYNC, listed.wait_for(|listed| *listed)).await.is_err() {
+        if tokio::time::timeout(MAX_SYNC, listed.wait_for(|listed| *listed)).await.is_err() {
             tracing::error!(
                 "the blueprints in the cluster cannot be listed, and nobody is offered any; apply deploy/permissions/blueprints.yaml, or \
                  remove `blueprints.custom_resources` from the configuration"

@@ -65,7 +65,7 @@ impl From<serde_json::Error> for JsonError {
 }
 
 /// The maximum length, in bytes, of foreign text in a message.
-const LONGEST_TEXT: usize = 200;
+const MAX_TEXT_BYTES: usize = 200;
 
 /// Describes an error in foreign JSON without quoting its values, which may be secret and of any length.
 pub fn json_problem(error: &serde_json::Error) -> String {
@@ -81,7 +81,7 @@ pub fn json_problem(error: &serde_json::Error) -> String {
 
 /// Shortens foreign text to its first 200 bytes.
 pub fn shortened(text: &str) -> String {
-    let end = text.floor_char_boundary(LONGEST_TEXT);
+    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
 }
 
@@ -161,7 +161,7 @@ mod tests {
         }
         let long = serde::de::Error::custom("s3cret".repeat(100));
         assert_eq!(json_problem(&long), "a value cannot be used, at line 0 column 0");
-        assert_eq!(shortened(&"ä".repeat(500)).len(), LONGEST_TEXT + 3);
+        assert_eq!(shortened(&"ä".repeat(500)).len(), MAX_TEXT_BYTES + 3);
     }
 
     #[test]

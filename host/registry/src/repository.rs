@@ -14,7 +14,7 @@ use super::connection::{Access, Connection};
 /// The number of tags in one page.
 const PAGE: usize = 1000;
 /// The maximum number of tags in one repository.
-const LARGEST: usize = 20_000;
+const MAX_TAGS: usize = 20_000;
 
 /// The maximum number of pages. Some may be empty.
 const PAGES: usize = 1000;
@@ -61,9 +61,9 @@ impl RepositoryReader {
             if asked.contains(&next) || asked.len() >= PAGES {
                 return Err(RegistryError::unusable("the registry's list of tags does not end"));
             }
-            if tags.len() > LARGEST {
+            if tags.len() > MAX_TAGS {
                 return Err(RegistryError::unusable(format!(
-                    "the repository has more than {LARGEST} tags; give images a repository of their own"
+                    "the repository has more than {MAX_TAGS} tags; give images a repository of their own"
                 )));
             }
             query = next;

@@ -15,9 +15,9 @@ use super::artifact::Artifact;
 use super::connection::Connection;
 
 /// The maximum number of signatures that are read in each form.
-const MOST: usize = 32;
+const MAX_SIGNATURES: usize = 32;
 /// The maximum size of one signature, in bytes.
-const LARGEST: u64 = 256 << 10;
+const MAX_SIGNATURE_BYTES: u64 = 256 << 10;
 
 /// The media type of the signed payload in the older form.
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
@@ -106,7 +106,7 @@ impl Artifact {
                 Err(error) => return found.add(Err(error)),
             };
         let signed = manifest.layers.into_iter().filter(|layer| layer.media_type == SIMPLE_SIGNING);
-        for layer in signed.take(MOST) {
+        for layer in signed.take(MAX_SIGNATURES) {
             let signature = layer.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION));
             let Some(signature) = signature.cloned() else { continue };
             let payload = text(&self.connection, &layer).await;
@@ -122,7 +122,7 @@ impl Artifact {
         };
         let bundles = referrers.into_iter().filter(|one| one.artifact_type.starts_with(BUNDLE));
         let signatures = bundles.filter(|one| may_be_signature(&one.annotations));
-        for referrer in signatures.take(MOST) {
+        for referrer in signatures.take(MAX_SIGNATURES) {
             found.add(bundle(&self.connection, &referrer.digest).await)?;
         }
         Ok(())
@@ -165,7 +165,7 @@ fn tag_of(digest: &Digest) -> String {
 }
 
 async fn text(registry: &Connection, file: &OciDescriptor) -> Result<String, RegistryError> {
-    let bytes = registry.file(&file.digest, LARGEST).await?;
+    let bytes = registry.file(&file.digest, MAX_SIGNATURE_BYTES).await?;
     String::from_utf8(bytes.into()).map_err(|_| RegistryError::unusable("a signature in it is not text"))
 }
 

@@ -50,7 +50,7 @@ const SILENCE: Duration = Duration::from_secs(90);
 /// The time for which operations on the children of labs are remembered, and the maximum number of these operations. A
 /// kernel is of interest while somebody waits for it.
 const CHILDREN_KEPT: SignedDuration = SignedDuration::from_hours(1);
-const MOST_OF_CHILDREN: usize = 2_000;
+const MAX_OPERATIONS_OF_CHILDREN: usize = 2_000;
 
 /// Runs the service until `stop` is cancelled. `file` and `config` were read from `source`.
 pub async fn run(
@@ -230,8 +230,10 @@ fn context(
         Some(state_dir) => History::open(&state_dir.join("history.redb"), keep)?,
         None => History::in_memory(keep),
     };
-    let of_children =
-        Retention { span: keep.span.min(CHILDREN_KEPT), operations: keep.operations.min(MOST_OF_CHILDREN) };
+    let of_children = Retention {
+        span: keep.span.min(CHILDREN_KEPT),
+        operations: keep.operations.min(MAX_OPERATIONS_OF_CHILDREN),
+    };
     let forgotten = config.hub.as_ref().map(|hub| hub.forgotten.clone());
     let hub = hub.zip(forgotten).map(|(api, rules)| HubComparison::new(api, rules));
     let namespace = config.kubernetes.namespace.as_str();

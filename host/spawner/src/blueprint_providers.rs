@@ -15,7 +15,7 @@ use wasmspawner_outgoing as outgoing;
 use wasmspawner_outgoing::document::{DocumentError, DocumentRequest};
 
 /// The largest blueprint, in bytes. It becomes a part of the lab's record.
-const LARGEST: usize = 16 << 10;
+const MAX_BLUEPRINT_BYTES: usize = 16 << 10;
 /// The most blueprints that are read at a time. Other requests wait, and are refused when their time is over.
 const AT_A_TIME: usize = 8;
 
@@ -89,8 +89,13 @@ async fn fetch(
     within: Duration,
 ) -> Result<String, ProviderError> {
     let token = Some(token).filter(|token| provider.send_token && !token.expose().is_empty());
-    let request =
-        DocumentRequest { url, token, accept: "application/yaml, text/plain", limit: LARGEST, within };
+    let request = DocumentRequest {
+        url,
+        token,
+        accept: "application/yaml, text/plain",
+        limit: MAX_BLUEPRINT_BYTES,
+        within,
+    };
     let not_a_document =
         |what: &str| ProviderError::NotADocument { url: outgoing::shown(url), what: what.to_owned() };
     let named = || outgoing::shown(url);

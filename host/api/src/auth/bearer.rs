@@ -7,7 +7,7 @@ use wasmspawner_core::secret::SecretString;
 use super::AuthError;
 
 /// The size limit of a token, in bytes. JWTs of large sites have a few thousand.
-const LONGEST: usize = 16 * 1024;
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
 /// Returns the token of `Authorization: Bearer TOKEN` or of JupyterHub's own `Authorization: token TOKEN`.
 pub(crate) fn token(headers: &HeaderMap) -> Result<SecretString, AuthError> {
@@ -17,7 +17,12 @@ pub(crate) fn token(headers: &HeaderMap) -> Result<SecretString, AuthError> {
         header.to_str().ok().and_then(|header| header.split_once(' ')).ok_or(AuthError::Malformed)?;
     let known = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("token");
     let token = token.trim();
-    if given.next().is_some() || !known || token.is_empty() || token.len() > LONGEST || token.contains(' ') {
+    if given.next().is_some()
+        || !known
+        || token.is_empty()
+        || token.len() > MAX_TOKEN_BYTES
+        || token.contains(' ')
+    {
         return Err(AuthError::Malformed);
     }
     Ok(SecretString::new(token))

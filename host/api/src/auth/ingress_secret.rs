@@ -17,7 +17,7 @@ pub(super) struct IngressSecret {
 }
 
 /// The minimum length of the secret. A shorter one could be guessed.
-const SHORTEST: usize = 16;
+const MIN_SECRET_BYTES: usize = 16;
 
 impl IngressSecret {
     pub(super) fn open(path: PathBuf) -> Result<Self, AuthSetupError> {
@@ -46,7 +46,7 @@ async fn read(path: &Path) -> Option<SecretString> {
 fn usable(text: &str) -> Option<SecretString> {
     let secret = text.trim();
     let plain = secret.bytes().all(|byte| byte.is_ascii_graphic());
-    (secret.len() >= SHORTEST && plain).then(|| SecretString::new(secret))
+    (secret.len() >= MIN_SECRET_BYTES && plain).then(|| SecretString::new(secret))
 }
 
 #[cfg(test)]

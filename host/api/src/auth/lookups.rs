@@ -60,7 +60,7 @@ const MEMORY: u64 = 64 << 20;
 /// The size of a cache entry without its texts, in bytes.
 const ENTRY: usize = 1 << 10;
 /// The limit on concurrent look-ups, and the time that a request waits for its turn.
-const MOST_AT_ONCE: usize = 64;
+const MAX_LOOKUPS: usize = 64;
 const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
 /// The limit on concurrent look-ups for one address. The Hub has one address, and answers one request after the other.
 const PER_ADDRESS: NonZeroU32 = NonZeroU32::new(8).expect("it is not zero");
@@ -80,7 +80,7 @@ impl<V: Weighed + Clone + Send + Sync + 'static> Lookups<V> {
             provider,
             cached_for,
             answers,
-            slots: Semaphore::new(MOST_AT_ONCE),
+            slots: Semaphore::new(MAX_LOOKUPS),
             slots_of_address: PerKey::new(PER_ADDRESS),
         }
     }
@@ -265,7 +265,7 @@ mod tests {
     #[tokio::test]
     async fn a_cancelled_lookup_leaves_nothing_behind() {
         let (lookups, never) = (lookups(), Notify::new());
-        for n in 0..MOST_AT_ONCE * 2 {
+        for n in 0..MAX_LOOKUPS * 2 {
             let leaves = lookups.get(TokenDigest::of(&n.to_string()), None, async {
                 never.notified().await;
                 Ok(0)
@@ -273,14 +273,14 @@ mod tests {
             assert!(leaves.now_or_never().is_none(), "it is asked, and does not wait for the answer");
         }
         lookups.answers.run_pending_tasks().await;
-        assert_eq!((lookups.answers.entry_count(), lookups.slots.available_permits()), (0, MOST_AT_ONCE));
+        assert_eq!((lookups.answers.entry_count(), lookups.slots.available_permits()), (0, MAX_LOOKUPS));
         assert_eq!(get(&lookups, "0", Ok(2)).await, Ok(2));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_unknown_tokens_waits_for_its_turn_and_is_then_refused() {
         let (lookups, never, asked) = (lookups(), Notify::new(), AtomicUsize::new(0));
-        let flood = (0..MOST_AT_ONCE + 10).map(|n| {
+        let flood = (0..MAX_LOOKUPS + 10).map(|n| {
             let (never, asked) = (&never, &asked);
             let ask = async move {
                 asked.fetch_add(1, Ordering::SeqCst);
@@ -290,7 +290,7 @@ mod tests {
             timeout(WAIT_FOR_TURN * 2, lookups.get(TokenDigest::of(&n.to_string()), None, ask))
         });
         let answers = join_all(flood).await;
-        assert_eq!(asked.load(Ordering::SeqCst), MOST_AT_ONCE);
+        assert_eq!(asked.load(Ordering::SeqCst), MAX_LOOKUPS);
         assert_eq!(
             answers.iter().filter(|answer| matches!(answer, Ok(Err(error)) if *error == AWAY)).count(),
             10
@@ -301,7 +301,7 @@ mod tests {
     async fn one_address_has_some_of_the_turns_and_others_have_theirs() {
         let (lookups, never, asked) = (lookups(), Notify::new(), AtomicUsize::new(0));
         let address = |last: u8| Some(Block::from(std::net::IpAddr::from([192, 0, 2, last])));
-        let flood = join_all((0..MOST_AT_ONCE).map(|n| {
+        let flood = join_all((0..MAX_LOOKUPS).map(|n| {
             let (never, asked) = (&never, &asked);
             let ask = async move {
                 asked.fetch_add(1, Ordering::SeqCst);

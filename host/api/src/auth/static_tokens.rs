@@ -24,7 +24,7 @@ use wasmspawner_files::secret_file::exposed_mode;
 /// The period of the check for changes of the file. A removed token may work for this long.
 const RECHECK: Duration = Duration::from_secs(1);
 /// The size limit of the token file, in bytes.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The tokens of a file. The file is checked for changes once a second, and at once when a token is unknown, because it
 /// may just have been added.
@@ -164,7 +164,7 @@ async fn read(path: &PathBuf, metadata: &Metadata) -> Result<Vec<TokenEntry>, Au
     if let Some(mode) = exposed_mode(metadata) {
         return Err(AuthSetupError::Exposed { path: path.clone(), mode });
     }
-    if metadata.len() > LARGEST {
+    if metadata.len() > MAX_FILE_BYTES {
         return Err(unreadable(io::Error::other("it is larger than 16 MiB")));
     }
     let text = tokio::fs::read_to_string(path).await.map_err(unreadable)?;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest id that is accepted from a caller, in characters.
-const LONGEST: usize = 64;
+const MAX_REQUEST_ID_BYTES: usize = 64;
 
 /// A request id: ASCII letters, digits, `-`, `_` and `.` only, so that it needs no escaping in a log or a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl RequestId {
         headers
             .get(HEADER)
             .map(HeaderValue::as_bytes)
-            .filter(|id| (1..=LONGEST).contains(&id.len()) && id.iter().copied().all(plain))
+            .filter(|id| (1..=MAX_REQUEST_ID_BYTES).contains(&id.len()) && id.iter().copied().all(plain))
             .map_or_else(
                 || Self(Uuid::now_v7().to_string()),
                 |id| Self(String::from_utf8_lossy(id).into_owned()),
@@ -63,7 +63,7 @@ mod tests {
         fn any_header_gives_an_id_that_a_header_can_carry(value: Vec<u8>) {
             let headers = HeaderValue::from_bytes(&value).map(|value| HeaderMap::from_iter([(HEADER, value)]));
             let id = RequestId::of(&headers.unwrap_or_default());
-            proptest::prop_assert!(id.to_header().is_some() && (1..=LONGEST).contains(&id.as_str().len()));
+            proptest::prop_assert!(id.to_header().is_some() && (1..=MAX_REQUEST_ID_BYTES).contains(&id.as_str().len()));
         }
     }
 }

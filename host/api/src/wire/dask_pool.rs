@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use wasmspawner_core::dask::MOST_WORKERS;
+use wasmspawner_core::dask::MAX_WORKERS;
 use wasmspawner_core::manifest;
 use wasmspawner_core::policy::Value;
 
@@ -104,8 +104,8 @@ pub(crate) fn parse_report(body: &[u8]) -> Result<SchedulerReport, Problem> {
     let invalid = |msg: String| Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["body"], "invalid_body", msg);
     let report: SchedulerReport =
         serde_json::from_value(parse_json(body)?).map_err(|error| invalid(error.to_string()))?;
-    if report.ready > MOST_WORKERS || report.wanted > MOST_WORKERS {
-        return Err(invalid(format!("a pool has at most {MOST_WORKERS} workers")));
+    if report.ready > MAX_WORKERS || report.wanted > MAX_WORKERS {
+        return Err(invalid(format!("a pool has at most {MAX_WORKERS} workers")));
     }
     Ok(report)
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::{Object, ObjectBuilder, OneOfBuilder, Schema, Type};
-use wasmspawner_core::dask::{MOST_WORKERS, Pool, WorkerRange};
+use wasmspawner_core::dask::{MAX_WORKERS, Pool, WorkerRange};
 use wasmspawner_core::names::EnvName;
 use wasmspawner_core::policy::Options;
 use wasmspawner_core::secret::SecretString;
@@ -21,9 +21,9 @@ use super::spawn::{
 use crate::problem::{Detail, Problem};
 
 /// The limit on the characters of a certificate or its key.
-const LONGEST_PEM: usize = 16 << 10;
+const MAX_PEM_BYTES: usize = 16 << 10;
 /// The longest idle time-out: a year, in seconds.
-const LONGEST_IDLE: u32 = 366 * 24 * 60 * 60;
+const MAX_IDLE_SECONDS: u32 = 366 * 24 * 60 * 60;
 
 /// The Dask pool to start.
 #[derive(Debug, Serialize, ToSchema)]
@@ -63,7 +63,7 @@ pub(crate) struct WorkersBody {
 fn workers() -> Schema {
     let number = || {
         let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
-        number.maximum(Some(MOST_WORKERS))
+        number.maximum(Some(MAX_WORKERS))
     };
     let range = ObjectBuilder::new()
         .property("minimum", number().description(Some("Not above `maximum`")).build())
@@ -76,7 +76,7 @@ fn workers() -> Schema {
 
 /// The schema of `tls`.
 fn certificate() -> Object {
-    let pem = || ObjectBuilder::new().schema_type(Type::String).max_length(Some(LONGEST_PEM));
+    let pem = || ObjectBuilder::new().schema_type(Type::String).max_length(Some(MAX_PEM_BYTES));
     let pem = |what: &str| pem().pattern(Some(format!("^-----BEGIN [A-Z ]*{what}-----[^\\u0000]*$"))).build();
     ObjectBuilder::new()
         .property("certificate", pem("CERTIFICATE"))
@@ -182,9 +182,9 @@ fn range(value: Option<Json>, mistakes: &mut Vec<Detail>) -> WorkerRange {
 }
 
 fn number(loc: &[&str], value: &Json, mistakes: &mut Vec<Detail>) -> Option<u32> {
-    let number = whole(value).filter(|number| *number <= MOST_WORKERS);
+    let number = whole(value).filter(|number| *number <= MAX_WORKERS);
     if number.is_none() {
-        let msg = format!("must be a whole number from 0 to {MOST_WORKERS}");
+        let msg = format!("must be a whole number from 0 to {MAX_WORKERS}");
         mistakes.push(Detail::new(loc.iter().copied(), "invalid_number", msg));
     }
     number
@@ -192,9 +192,9 @@ fn number(loc: &[&str], value: &Json, mistakes: &mut Vec<Detail>) -> Option<u32>
 
 fn seconds(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Option<u32> {
     let value = value.filter(|value| !value.is_null())?;
-    let seconds = whole(&value).filter(|seconds| (1..=LONGEST_IDLE).contains(seconds));
+    let seconds = whole(&value).filter(|seconds| (1..=MAX_IDLE_SECONDS).contains(seconds));
     if seconds.is_none() {
-        let msg = format!("must be a whole number of seconds from 1 to {LONGEST_IDLE}");
+        let msg = format!("must be a whole number of seconds from 1 to {MAX_IDLE_SECONDS}");
         mistakes.push(Detail::new(["body", "idle_timeout"], "invalid_number", msg));
     }
     seconds
@@ -213,7 +213,7 @@ fn whole(value: &Json) -> Option<u32> {
 }
 
 fn pair(mut fields: Map<String, Json>, mistakes: &mut Vec<Detail>) -> (String, String) {
-    let mut texts = Texts { at: vec!["body", "tls"], fields: &mut fields, longest: LONGEST_PEM, mistakes };
+    let mut texts = Texts { at: vec!["body", "tls"], fields: &mut fields, longest: MAX_PEM_BYTES, mistakes };
     let (certificate, key) = (texts.required("certificate"), texts.required("key"));
     for (name, text, what) in [("certificate", &certificate, "CERTIFICATE"), ("key", &key, "PRIVATE KEY")] {
         let first = text.lines().next().unwrap_or_default();

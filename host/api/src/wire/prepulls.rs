@@ -10,7 +10,7 @@ use super::images::NodeReport;
 use wasmspawner_spawner::prepull::PrepullReport;
 
 /// The limit on the number of failed pulls in the answer; `failed_count` is the total.
-const MOST_FAILED: usize = 1000;
+const MAX_FAILED: usize = 1000;
 
 /// The images that nodes pull before somebody asks for them.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -82,7 +82,7 @@ impl Prepulls {
             problem: report.problem.clone(),
             images: report.images.iter().map(WantedReport::from).collect(),
             running: report.running.iter().map(RunningReport::from).collect(),
-            failed: report.failed.iter().take(MOST_FAILED).map(FailedReport::from).collect(),
+            failed: report.failed.iter().take(MAX_FAILED).map(FailedReport::from).collect(),
             failed_count: report.failed.len(),
             excluded_nodes: excluded.map(|node: (&str, &LabNode)| NodeReport::from(node)).collect(),
         }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The largest length of a package's text, in bytes.
-const LONGEST: usize = 200;
+const MAX_TEXT_BYTES: usize = 200;
 
 /// A Python package as pip takes it: a name, with extras and versions if they matter. It is neither an option of pip nor a
 /// URL or a path, which would be installed from anywhere.
@@ -35,7 +35,7 @@ impl TryFrom<String> for Package {
     fn try_from(text: String) -> Result<Self, InvalidPackage> {
         let begins = text.starts_with(|first: char| first.is_ascii_alphanumeric());
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-[]<>=!~, *+".contains(&byte);
-        if begins && text.len() <= LONGEST && text.bytes().all(allowed) {
+        if begins && text.len() <= MAX_TEXT_BYTES && text.bytes().all(allowed) {
             Ok(Self(text))
         } else {
             Err(InvalidPackage(text))

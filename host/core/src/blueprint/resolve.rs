@@ -5,9 +5,9 @@ use super::{Library, Resolved, Trail};
 use crate::names::ObjectName;
 
 /// Largest number of blueprints that may extend each other in a row.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// Largest number of blueprints of which a lab may consist.
-const MOST: usize = 32;
+const MAX_BLUEPRINTS: usize = 32;
 
 /// The reason why a blueprint cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,10 +32,10 @@ pub enum ResolveError {
     #[error("the blueprints extend each other in a circle: {0}")]
     Circle(Trail),
     /// Too many blueprints extend each other in a row.
-    #[error("more than {DEEPEST} blueprints extend each other: {0}")]
+    #[error("more than {MAX_DEPTH} blueprints extend each other: {0}")]
     TooDeep(Trail),
     /// The lab would consist of too many blueprints.
-    #[error("a lab may consist of {MOST} blueprints, and there are more: {0}")]
+    #[error("a lab may consist of {MAX_BLUEPRINTS} blueprints, and there are more: {0}")]
     TooMany(Trail),
 }
 
@@ -98,7 +98,7 @@ impl Library {
         if from.contains(name) {
             return Err(ResolveError::Circle(trail));
         }
-        if trail.len() > DEEPEST {
+        if trail.len() > MAX_DEPTH {
             return Err(ResolveError::TooDeep(trail));
         }
         if links.iter().any(|link| link.name == name) {
@@ -110,7 +110,7 @@ impl Library {
         for parent in &spec.extends {
             self.follow(parent, &trail, links)?;
         }
-        if links.len() >= MOST {
+        if links.len() >= MAX_BLUEPRINTS {
             return Err(ResolveError::TooMany(trail));
         }
         links.push(Link { name, spec, trail });

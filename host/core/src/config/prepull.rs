@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::{InvalidSetting, check_span};
 use crate::images::{DailyHours, PrepullLimits, WantedImage, check_wanted};
 
-const SHORTEST: SignedDuration = SignedDuration::from_secs(30);
-const LONGEST: SignedDuration = SignedDuration::from_hours(6);
-const MOST_PER_NODE: usize = 10;
-const MOST_AT_ONCE: usize = 500;
+const MIN_TIME_LIMIT: SignedDuration = SignedDuration::from_secs(30);
+const MAX_TIME_LIMIT: SignedDuration = SignedDuration::from_hours(6);
+const MAX_PER_NODE: usize = 10;
+const MAX_AT_ONCE: usize = 500;
 
 /// Images that nodes pull before somebody asks for them: those that policies want, and then these. A node pulls an image
 /// by a pod in the service's own namespace that ends at once and is removed. It needs `images.nodes` and the permissions
@@ -65,7 +65,7 @@ impl PrepullConfig {
             InvalidSetting::new(format!("images.prepull.images{}", error.field), error.message)
         }));
         for (key, value, most) in
-            [("per_node", self.per_node, MOST_PER_NODE), ("at_once", self.at_once, MOST_AT_ONCE)]
+            [("per_node", self.per_node, MAX_PER_NODE), ("at_once", self.at_once, MAX_AT_ONCE)]
         {
             if value < 1 || value > most {
                 let message = format!("is {value}; it must be 1 to {most}");
@@ -73,11 +73,11 @@ impl PrepullConfig {
             }
         }
         let key = "images.prepull.time_limit";
-        if self.time_limit < SHORTEST {
-            let message = format!("{:#} is too short; write at least {SHORTEST:#}", self.time_limit);
+        if self.time_limit < MIN_TIME_LIMIT {
+            let message = format!("{:#} is too short; write at least {MIN_TIME_LIMIT:#}", self.time_limit);
             problems.push(InvalidSetting::new(key, message));
         } else {
-            problems.extend(check_span(key, self.time_limit, LONGEST).err());
+            problems.extend(check_span(key, self.time_limit, MAX_TIME_LIMIT).err());
         }
         problems
     }

@@ -10,5 +10,5 @@ pub use launch::{
     MOUNT_PATH, POOL_PORTS, Pool, PoolLaunch, PoolPorts, PoolPrograms, SCHEDULER_VARIABLE, WORKER_VARIABLE,
     WorkerSize,
 };
-pub use range::{MOST_WORKERS, WorkerRange};
+pub use range::{MAX_WORKERS, WorkerRange};
 pub use workers::{WorkerPlan, WorkerPod, plan_workers};

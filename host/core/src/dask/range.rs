@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of workers that a pool can request. Sites and quotas allow fewer.
-pub const MOST_WORKERS: u32 = 10_000;
+pub const MAX_WORKERS: u32 = 10_000;
 
 /// How many workers a pool has: from `minimum` to `maximum`, as its scheduler needs them. If both are the same, the pool
 /// has a fixed size.

@@ -106,7 +106,7 @@ pub struct InvalidParameter {
 
 /// The largest length of the prefix of a namespace's name. With a number and a part of a uid after it, the name has at
 /// most 63 characters.
-const LONGEST_PREFIX: usize = 30;
+const MAX_PREFIX_LENGTH: usize = 30;
 
 impl Parameters {
     /// Reads the parameters of a class.
@@ -123,7 +123,7 @@ impl Parameters {
                 Err(InvalidParameter { key: key.clone(), value: value.clone(), problem: problem.to_owned() })
             };
             match (key.as_str(), key.strip_prefix("quota.")) {
-                ("namespacePrefix", _) if value.len() > LONGEST_PREFIX => {
+                ("namespacePrefix", _) if value.len() > MAX_PREFIX_LENGTH => {
                     return refused("is longer than 30 characters");
                 }
                 ("namespacePrefix", _) if NamespaceName::parse(format!("{value}1")).is_err() => {

@@ -66,7 +66,9 @@ pub enum IncompleteList {
     #[error("the pages do not fit together; users may have come or gone meanwhile")]
     Shifted,
     /// There are more users, servers or characters than a Hub has.
-    #[error("it is longer than {MOST} users and servers, or has a name of more than {LONGEST_NAME} bytes")]
+    #[error(
+        "it is longer than {MAX_LISTED} users and servers, or has a name of more than {MAX_NAME_BYTES} bytes"
+    )]
     TooLong,
     /// The token may not read a user's servers.
     #[error("it has a user without `servers`")]
@@ -74,9 +76,9 @@ pub enum IncompleteList {
 }
 
 /// The largest number of users and servers that are read.
-const MOST: usize = 200_000;
+const MAX_LISTED: usize = 200_000;
 /// The largest length of a user's or a server's name that is read, in bytes. JupyterHub's database has 255 characters.
-const LONGEST_NAME: usize = 1020;
+const MAX_NAME_BYTES: usize = 1020;
 
 /// The pages read so far.
 #[derive(Debug, Default)]
@@ -108,8 +110,8 @@ impl Listing {
         for user in page.items {
             let servers = user.servers.ok_or(IncompleteList::NoServers)?;
             self.count += 1 + servers.len();
-            let too_long = |name: &String| name.len() > LONGEST_NAME;
-            if self.count > MOST || too_long(&user.name) || servers.keys().any(too_long) {
+            let too_long = |name: &String| name.len() > MAX_NAME_BYTES;
+            if self.count > MAX_LISTED || too_long(&user.name) || servers.keys().any(too_long) {
                 return Err(IncompleteList::TooLong);
             }
             let active = servers.into_iter().filter(|(_, server)| server.is_active()).map(|(name, _)| name);
@@ -220,10 +222,10 @@ mod tests {
 
     #[test]
     fn a_list_that_never_ends_is_an_error() {
-        let mut listing = Listing { count: MOST - 2, ..Listing::default() };
+        let mut listing = Listing { count: MAX_LISTED - 2, ..Listing::default() };
         assert_eq!(listing.add(page(&[user("a")], 0, 1, 9)), Ok(Some(1)));
         assert_eq!(listing.add(page(&[user("b")], 1, 1, 9)), Err(IncompleteList::TooLong));
-        let long = user(&"a".repeat(LONGEST_NAME + 1));
+        let long = user(&"a".repeat(MAX_NAME_BYTES + 1));
         assert_eq!(Listing::default().add(page(&[long], 0, 1, 1)), Err(IncompleteList::TooLong));
     }
 

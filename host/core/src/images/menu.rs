@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::field_error::FieldError;
 
 /// The largest number of entries of a menu.
-const LARGEST: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The images from which a user chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +76,8 @@ impl ImageMenu {
     /// Checks the menu of a policy. Names must be unique and without spaces, and every class must have an entry.
     pub fn check(&self) -> Result<(), Vec<FieldError>> {
         let mut errors = Vec::new();
-        if self.entries.len() > LARGEST {
-            let problem = format!("has {} entries; a menu may have {LARGEST}", self.entries.len());
+        if self.entries.len() > MAX_ENTRIES {
+            let problem = format!("has {} entries; a menu may have {MAX_ENTRIES}", self.entries.len());
             return Err(vec![FieldError::new("entries", problem)]);
         }
         let mut names = BTreeSet::new();

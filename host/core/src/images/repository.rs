@@ -11,7 +11,7 @@ use crate::digest::Digest;
 const DOCKER_HUB: &str = "docker.io";
 
 /// The largest length of a repository's name with its registry (OCI Distribution Specification 1.1).
-const LONGEST: usize = 255;
+const MAX_REPOSITORY_LENGTH: usize = 255;
 
 /// A repository of images in a registry, such as `registry.example.org/site/lab`. Docker Hub's short names are written
 /// out, as container runtimes do it: `python` is `docker.io/library/python`.
@@ -68,7 +68,7 @@ impl Repository {
         let host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
         let valid = registry.chars().all(host)
             && path.split('/').all(is_component)
-            && registry.len() + path.len() < LONGEST;
+            && registry.len() + path.len() < MAX_REPOSITORY_LENGTH;
         valid.then(|| Self { registry: registry.to_owned(), path })
     }
 }

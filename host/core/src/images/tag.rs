@@ -4,7 +4,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The largest length of a tag (OCI Distribution Specification 1.1, "Pulling manifests").
-const LONGEST: usize = 128;
+const MAX_TAG_LENGTH: usize = 128;
 
 /// The tag of an image, of up to 128 letters, digits, `_`, `.` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -13,7 +13,9 @@ pub struct Tag(String);
 
 /// Text that is not a tag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a tag; it may have letters, digits, `_`, `.` and `-`, and at most {LONGEST} of them")]
+#[error(
+    "{0:?} is not a tag; it may have letters, digits, `_`, `.` and `-`, and at most {MAX_TAG_LENGTH} of them"
+)]
 pub struct InvalidTag(String);
 
 impl Tag {
@@ -22,7 +24,7 @@ impl Tag {
         let text = text.into();
         let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         let first = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        if first && text.len() <= LONGEST && text.chars().all(inner) {
+        if first && text.len() <= MAX_TAG_LENGTH && text.chars().all(inner) {
             Ok(Self(text))
         } else {
             Err(InvalidTag(text))

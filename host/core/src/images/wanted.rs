@@ -7,7 +7,7 @@ use super::ImageReference;
 use crate::field_error::FieldError;
 
 /// The largest number of images that one policy may request for nodes.
-const LARGEST: usize = 1000;
+const MAX_IMAGES: usize = 1000;
 
 /// An image that nodes are to have before somebody asks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,8 +22,11 @@ pub struct WantedImage {
 
 /// Checks the list of a policy.
 pub fn check_wanted(wanted: &[WantedImage]) -> Result<(), Vec<FieldError>> {
-    if wanted.len() > LARGEST {
-        return Err(vec![FieldError::new("", format!("has {} images; it may have {LARGEST}", wanted.len()))]);
+    if wanted.len() > MAX_IMAGES {
+        return Err(vec![FieldError::new(
+            "",
+            format!("has {} images; it may have {MAX_IMAGES}", wanted.len()),
+        )]);
     }
     let wrong = |(at, image): (usize, &WantedImage)| {
         let error = image.reference.parse::<ImageReference>().err()?;

@@ -33,7 +33,7 @@ pub enum Request {
 
 /// The pause before the first repetition of a request that did not have its effect.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(2);
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(60);
+const MAX_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The state of the requests for one lab.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +77,7 @@ impl InFlight {
     /// time.
     pub fn answered(&mut self, request: Request, now: Timestamp) {
         let tries = self.requests.get(&request).map_or(1, |state| state.tries()).max(1);
-        let pause = FIRST_PAUSE.saturating_mul(1_i32 << (tries - 1).min(10)).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE.saturating_mul(1_i32 << (tries - 1).min(10)).min(MAX_PAUSE);
         self.requests.insert(request, State::Answered { tries, again_at: after(now, pause) });
     }
 
@@ -134,7 +134,7 @@ mod tests {
             })
             .collect();
         assert_eq!(pauses[..3], [FIRST_PAUSE, FIRST_PAUSE * 2, FIRST_PAUSE * 4]);
-        assert_eq!(pauses.last(), Some(&LONGEST_PAUSE));
+        assert_eq!(pauses.last(), Some(&MAX_PAUSE));
         in_flight.on_effect_observed(request);
         assert_eq!(in_flight.due_at(request), Some(Timestamp::MIN), "the pauses begin anew");
     }

@@ -4,7 +4,7 @@ use super::Problem;
 use super::parsed::parsed_name;
 
 /// Largest length of a child's name. Jupyter's kernel ids have 36 characters.
-const LONGEST: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 parsed_name! {
     /// The name of a kernel or a Dask pool, unique among those of one lab: 1 to 64 ASCII letters, digits, `-`, `_` and
@@ -16,8 +16,8 @@ fn check(value: &str) -> Result<(), Problem> {
     if value.is_empty() {
         return Err(Problem::Empty);
     }
-    if value.len() > LONGEST {
-        return Err(Problem::TooLong { length: value.len(), limit: LONGEST });
+    if value.len() > MAX_NAME_LENGTH {
+        return Err(Problem::TooLong { length: value.len(), limit: MAX_NAME_LENGTH });
     }
     let allowed =
         |(at, c): (usize, char)| c.is_ascii_alphanumeric() || at > 0 && matches!(c, '-' | '_' | '.');

@@ -5,7 +5,7 @@ use super::parsed::parsed_name;
 
 /// Largest length in bytes. A variable is a key of a `ConfigMap` or, with the prefix `env.`, of a `Secret`, and such
 /// keys have at most 253.
-const LONGEST: usize = 249;
+const MAX_NAME_LENGTH: usize = 249;
 
 parsed_name! {
     /// The name of an environment variable: letters, digits, `_`, `-` and `.`, not starting with a digit.
@@ -18,8 +18,8 @@ fn check(value: &str) -> Result<(), Problem> {
     if value.is_empty() {
         return Err(Problem::Empty);
     }
-    if value.len() > LONGEST {
-        return Err(Problem::TooLong { length: value.len(), limit: LONGEST });
+    if value.len() > MAX_NAME_LENGTH {
+        return Err(Problem::TooLong { length: value.len(), limit: MAX_NAME_LENGTH });
     }
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.');
     let path_step = value == "." || value.starts_with("..");

@@ -6,7 +6,7 @@ use super::parsed::parsed_name;
 use super::slug;
 
 /// The longest label value, and the longest name part of a key, in characters.
-const LONGEST: usize = 63;
+const MAX_VALUE_LENGTH: usize = 63;
 
 parsed_name! {
     /// A label's value: empty, or at most 63 of `A-Z a-z 0-9 . _ -` with a letter or digit at both ends.
@@ -32,8 +32,8 @@ impl LabelValue {
 }
 
 pub(super) fn check_value(value: &str) -> Result<(), Problem> {
-    if value.len() > LONGEST {
-        return Err(Problem::TooLong { length: value.len(), limit: LONGEST });
+    if value.len() > MAX_VALUE_LENGTH {
+        return Err(Problem::TooLong { length: value.len(), limit: MAX_VALUE_LENGTH });
     }
     let end = |c: Option<u8>| c.is_none_or(|c| c.is_ascii_alphanumeric());
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');

@@ -5,7 +5,7 @@ use super::parsed::parsed_name;
 
 /// Largest length of a username or server name in bytes of UTF-8. JupyterHub's database columns hold 255 characters;
 /// file systems limit the name of a home directory to 255 bytes, which is the stricter limit.
-const LONGEST: usize = 255;
+const MAX_NAME_LENGTH: usize = 255;
 
 parsed_name! {
     /// A raw JupyterHub username: 1 to 255 bytes of almost any Unicode.
@@ -33,8 +33,8 @@ fn check_username(value: &str) -> Result<(), Problem> {
     if value.is_empty() {
         return Err(Problem::Empty);
     }
-    if value.len() > LONGEST {
-        return Err(Problem::TooLong { length: value.len(), limit: LONGEST });
+    if value.len() > MAX_NAME_LENGTH {
+        return Err(Problem::TooLong { length: value.len(), limit: MAX_NAME_LENGTH });
     }
     if let Some(control) = value.chars().find(|c| c.is_control()) {
         return Err(Problem::Control(control));

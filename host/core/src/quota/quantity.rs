@@ -34,7 +34,7 @@ const BINARY: [(&str, u128); 6] =
     [("Ei", 1 << 60), ("Pi", 1 << 50), ("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
 
 /// Kubernetes' largest amount, 2^63-1.
-const LARGEST: u128 = (i64::MAX as u128) * NANOS;
+const MAX_AMOUNT: u128 = (i64::MAX as u128) * NANOS;
 
 /// The error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -151,7 +151,7 @@ impl FromStr for Quantity {
             return Err(refuse("it is finer than a billionth"));
         }
         let nanos = scaled / divisor;
-        if nanos > LARGEST { Err(refuse("it is too large")) } else { Ok(Self { nanos, binary }) }
+        if nanos > MAX_AMOUNT { Err(refuse("it is too large")) } else { Ok(Self { nanos, binary }) }
     }
 }
 

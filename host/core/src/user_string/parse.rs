@@ -5,7 +5,7 @@ use crate::names::{InvalidName, ObjectName, ServerName, Username};
 use crate::workload::{InvalidWorkload, Workload};
 
 /// The largest length of a user string, in bytes.
-const LONGEST: usize = 1024;
+const MAX_USER_STRING_BYTES: usize = 1024;
 
 /// Text that is not a user string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -106,7 +106,7 @@ impl UserString {
     /// Parses a user string.
     pub fn parse(text: &str) -> Result<Self, InvalidUserString> {
         let all = Part { text, position: 1 };
-        if text.len() > LONGEST {
+        if text.len() > MAX_USER_STRING_BYTES {
             return all.refuse(UserStringProblem::TooLong(text.len()));
         }
         let (lab, mut settings) = all.split_at('~');

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The largest length of a path, in bytes.
-const LONGEST: usize = 200;
+const MAX_PATH_BYTES: usize = 200;
 
 /// The path of a repository, such as `org/project`: two or more parts of letters, digits, `.`, `_` and `-`. The path
 /// becomes a part of a URL, so it must not be a URL itself, and no part may be `.` or `..`.
@@ -24,7 +24,7 @@ impl Repository {
             let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
             !part.is_empty() && part != "." && part != ".." && part.bytes().all(allowed)
         };
-        let is_path = text.len() <= LONGEST && text.contains('/') && text.split('/').all(is_part);
+        let is_path = text.len() <= MAX_PATH_BYTES && text.contains('/') && text.split('/').all(is_part);
         is_path.then(|| Self(text.to_owned())).ok_or(InvalidRepository)
     }
 }

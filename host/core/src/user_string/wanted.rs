@@ -8,7 +8,7 @@ use crate::names::{ObjectName, ServerName, extract};
 use crate::workload::Workload;
 
 /// The largest length of the readable part of a server's name that is made from the settings.
-const LONGEST_READABLE: usize = 40;
+const MAX_READABLE_LENGTH: usize = 40;
 /// Number of hexadecimal digits that distinguish such names.
 const DIGITS: usize = 8;
 
@@ -43,7 +43,7 @@ impl Wanted {
                 ];
                 let readable: Vec<_> = texts.into_iter().flatten().collect();
                 let digest = Digest::of(self.to_string().as_bytes()).short_hex(DIGITS);
-                format!("{}-{digest}", extract(&readable.join("-"), LONGEST_READABLE))
+                format!("{}-{digest}", extract(&readable.join("-"), MAX_READABLE_LENGTH))
             }
         };
         // The name consists of letters, digits, hyphens and dots.

@@ -12,7 +12,7 @@ const NAME_PREFIX: &str = "lab-";
 /// Number of hexadecimal digits that distinguish labs.
 const DIGITS: usize = 10;
 /// The largest length of the name of a container or a volume.
-const LONGEST: usize = 63;
+const MAX_NAME_LENGTH: usize = 63;
 
 /// The common part of the names of all parts of one lab in a workload. It follows from the uid of the lab's record, so
 /// it differs between labs, between installations, and between a lab and an earlier one of the same name.
@@ -44,7 +44,7 @@ impl LabMark {
     /// Returns the name in the workload's pod template of a volume or an init container that the lab calls `name`.
     pub fn part(&self, name: &str) -> String {
         let readable = format!("{}-{name}", self.container());
-        if readable.len() <= LONGEST {
+        if readable.len() <= MAX_NAME_LENGTH {
             return readable;
         }
         format!("{}-{}", self.container(), Digest::of(name.as_bytes()).short_hex(DIGITS))

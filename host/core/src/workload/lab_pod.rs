@@ -26,7 +26,7 @@ pub struct LabPod {
 }
 
 /// The largest number of labs that are read from a pod. Anybody who may write workloads may write thousands of labels.
-const MOST_LABS: usize = 64;
+const MAX_LABS_OF_POD: usize = 64;
 
 /// For each `ReplicaSet` with labs, by its uid, the uid of the `Deployment` that controls it.
 pub type Revisions = BTreeMap<String, String>;
@@ -45,7 +45,7 @@ impl LabPod {
     /// Returns the labs in a pod, each of which has a label.
     pub fn all(pod: &Pod) -> Vec<Self> {
         let labels = pod.metadata.labels.iter().flatten();
-        let marks = labels.filter_map(|(key, _)| LabMark::of_label(key)).take(MOST_LABS);
+        let marks = labels.filter_map(|(key, _)| LabMark::of_label(key)).take(MAX_LABS_OF_POD);
         marks.map(|mark| Self::of(pod, mark)).collect()
     }
 

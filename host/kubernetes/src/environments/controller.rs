@@ -16,9 +16,9 @@ use super::done::Done;
 use crate::k8s::{Causes, CustomChange, KubernetesError, in_background};
 use crate::random_token::random_suffix;
 
-/// The pause after the first failure of an action. It doubles with each further failure, up to `LONGEST_PAUSE`.
+/// The pause after the first failure of an action. It doubles with each further failure, up to `MAX_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 /// The time that the watches have to show the state of the API server, before the same action is tried again.
 const FOR_WATCHES: Duration = Duration::from_millis(500);
 /// The failure reason of a target that waits until the namespace of the previous lab is gone, which takes seconds.
@@ -244,7 +244,7 @@ impl Environments {
 
 fn note_failure(work: &mut Work, attempt: Attempt) {
     let tries = work.failed.get(&attempt).map_or(0, |(_, tries)| *tries);
-    let pause = FIRST_PAUSE.saturating_mul(1 << tries.min(10)).min(LONGEST_PAUSE);
+    let pause = FIRST_PAUSE.saturating_mul(1 << tries.min(10)).min(MAX_PAUSE);
     work.failed.insert(attempt, (Instant::now() + pause, tries + 1));
 }
 

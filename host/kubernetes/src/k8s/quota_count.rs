@@ -16,9 +16,9 @@ use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
 
 /// The first pause between two reads of the status. Each pause is twice as long as the one before, up to
-/// `LONGEST_PAUSE`.
+/// `MAX_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// The time limit of a count. A cluster that counts nothing does not keep users from their labs.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Values of `count/pods` that limit nothing. A change of limits makes the cluster count again.
@@ -75,7 +75,7 @@ impl<'a> QuotaCount<'a> {
                 return Ok(None);
             }
             self.retry_policy.pause(pause).await?;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
             quota = patched(&nothing).await?;
         }
         Ok(quota.status)

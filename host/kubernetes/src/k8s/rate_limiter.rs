@@ -50,11 +50,11 @@ pub(super) fn rate_limited(client: Client, per_second: NonZeroU32, metrics: Metr
 fn retry_after<B>(answer: &Response<B>) -> Option<Duration> {
     let too_many = answer.status() == StatusCode::TOO_MANY_REQUESTS;
     let seconds: u64 = answer.headers().get(RETRY_AFTER).filter(|_| too_many)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds).min(LONGEST_HOLD))
+    Some(Duration::from_secs(seconds).min(MAX_HOLD))
 }
 
 /// The longest time for which requests are held back, whatever `Retry-After` says.
-const LONGEST_HOLD: Duration = Duration::from_secs(30);
+const MAX_HOLD: Duration = Duration::from_secs(30);
 
 /// Every sixteenth turn goes to the least urgent requests, so that lists are not delayed for ever while hundreds of
 /// labs start.

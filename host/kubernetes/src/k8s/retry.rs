@@ -41,7 +41,7 @@ impl RetryPolicy {
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Repeats `call` until it succeeds, its error is final, the time is over, or the operation is cancelled. The call must
 /// be idempotent: an earlier attempt may have succeeded although its answer was lost.
@@ -75,7 +75,7 @@ where
         }
         tracing::debug!(action, %error, ?pause, "trying again");
         retry_policy.pause(pause).await?;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 /// The maximum number of events that are kept for one lab. Kubernetes counts repeats in one event, so a lab rarely has
 /// twenty.
-const MOST_EVENTS: usize = 200;
+const MAX_EVENTS: usize = 200;
 
 /// Wakes one follower, and keeps the Kubernetes events about its lab while the follower wants them.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl FollowerSignal {
         let mut kept = self.events();
         let Some(events) = kept.as_mut() else { return };
         events.insert(event.metadata.uid.clone().unwrap_or_default(), event);
-        if events.len() > MOST_EVENTS {
+        if events.len() > MAX_EVENTS {
             let oldest = events.iter().min_by_key(|(_, event)| event.metadata.creation_timestamp.clone());
             if let Some(uid) = oldest.map(|(uid, _)| uid.clone()) {
                 events.remove(&uid);

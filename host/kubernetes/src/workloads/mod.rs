@@ -18,7 +18,7 @@ use wasmspawner_core::workload::{
 use crate::k8s::WorkloadRequests;
 
 /// The number of events that are kept for a namespace. The newest are kept.
-const MOST_EVENTS: usize = 500;
+const MAX_EVENTS: usize = 500;
 
 /// The workloads into which labs may be put. Clones share the data.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ struct Index {
 }
 
 /// The longest time that the start of the service waits for the first lists.
-const LONGEST_SYNC: Duration = Duration::from_secs(10);
+const MAX_SYNC: Duration = Duration::from_secs(10);
 
 /// The number of watches with a first list in each namespace: pods, revisions, and one for each kind of workload.
 const WATCHES: usize = 5;
@@ -72,7 +72,7 @@ impl Workloads {
         let all = self.namespaces.len() * WATCHES;
         let mut synced = self.synced.subscribe();
         // The sender is a part of this value, so the waiting itself cannot fail.
-        if tokio::time::timeout(LONGEST_SYNC, synced.wait_for(|synced| synced.len() >= all)).await.is_err() {
+        if tokio::time::timeout(MAX_SYNC, synced.wait_for(|synced| synced.len() >= all)).await.is_err() {
             tracing::error!(
                 "not all namespaces of workloads.namespaces can be listed; labs there are left as they are"
             );
@@ -189,7 +189,7 @@ impl Index {
         let events = self.events.entry(namespace.to_owned()).or_default();
         events.retain(|known| known.metadata.uid != event.metadata.uid);
         events.push_back(Arc::new(event));
-        while events.len() > MOST_EVENTS {
+        while events.len() > MAX_EVENTS {
             events.pop_front();
         }
     }

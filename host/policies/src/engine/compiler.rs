@@ -26,7 +26,7 @@ pub const COMMAND: &str = "compile-policy";
 /// service holds the machine code twice while it loads a policy.
 const MACHINE_CODE: u64 = 160 << 20;
 /// The maximum number of threads of a compilation.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 /// The ratio of a compilation's wall-clock limit to its limit of computing time. A compilation has a low priority while
 /// the service is in use, so a busy machine makes it wait.
 const PATIENCE: u32 = 5;
@@ -151,7 +151,7 @@ impl Compiler {
 
 /// Returns the number of threads for a compilation.
 fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }
 
 /// Reads the first `most` bytes of a pipe, and closes it.

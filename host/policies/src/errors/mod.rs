@@ -172,14 +172,14 @@ fn readable_fields(mut fields: Vec<FieldError>) -> Vec<FieldError> {
 }
 
 /// The longest pause that a policy can request, in seconds.
-const LONGEST_PAUSE: u32 = 24 * 60 * 60;
+const MAX_PAUSE_SECONDS: u32 = 24 * 60 * 60;
 
 impl From<HookError> for CallErrorKind {
     fn from(error: HookError) -> Self {
         match error {
             HookError::Denied(denial) => Self::Denied(readable(denial)),
             HookError::Invalid(fields) => Self::invalid(fields),
-            HookError::RetryLater(seconds) => Self::RetryLater(seconds.clamp(1, LONGEST_PAUSE)),
+            HookError::RetryLater(seconds) => Self::RetryLater(seconds.clamp(1, MAX_PAUSE_SECONDS)),
             HookError::Internal(text) => Self::Guest(message(text)),
         }
     }
@@ -388,14 +388,14 @@ impl fmt::Display for Listed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::message::LONGEST;
+    use crate::names::message::MAX_MESSAGE_BYTES;
 
     #[test]
     fn messages_of_a_policy_are_cut_to_a_bounded_length() {
         let flood = vec![FieldError::new("é".repeat(5000), "x"); 5000];
         let CallErrorKind::Invalid(fields) = HookError::Invalid(flood).into() else { panic!("invalid") };
         assert_eq!(fields.len(), MESSAGES);
-        assert!(fields[0].field.len() <= LONGEST + 4);
+        assert!(fields[0].field.len() <= MAX_MESSAGE_BYTES + 4);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::errors::CallError;
 
 /// The maximum time for retries. Without it, a policy that computes for ever on a busy machine would be retried for
 /// ever: it looks like one that gets no CPU.
-const MOST: Duration = Duration::from_mins(1);
+const MAX_PATIENCE: Duration = Duration::from_mins(1);
 /// The pause before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -19,7 +19,7 @@ pub struct Patience(Mutex<Duration>);
 impl Patience {
     /// Allows retries for `time`, at most a minute.
     pub fn of(time: Duration) -> Self {
-        Self(Mutex::new(time.min(MOST)))
+        Self(Mutex::new(time.min(MAX_PATIENCE)))
     }
 
     /// Allows no retries: each call is made once.
@@ -54,7 +54,7 @@ impl Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self::of(MOST)
+        Self::of(MAX_PATIENCE)
     }
 }
 

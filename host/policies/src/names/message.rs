@@ -1,15 +1,15 @@
 use std::borrow::Cow;
 
 /// The maximum length of a message of a policy, in bytes.
-pub(crate) const LONGEST: usize = 2000;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 2000;
 /// The maximum number of messages that are passed on from one answer.
 pub(crate) const MESSAGES: usize = 100;
 
 /// Converts a message of a policy to a form that is safe to show: of bounded length, on one line, and without
 /// characters that disguise other text.
 pub(crate) fn message(mut text: String) -> String {
-    let too_long = text.len() > LONGEST;
-    text.truncate(text.floor_char_boundary(LONGEST));
+    let too_long = text.len() > MAX_MESSAGE_BYTES;
+    text.truncate(text.floor_char_boundary(MAX_MESSAGE_BYTES));
     let mut text = one_line(&text).into_owned();
     if too_long {
         text.push_str(" ...");
@@ -40,6 +40,6 @@ mod tests {
         assert_eq!(message("Fragen Sie die Leitung, שלום.".into()), "Fragen Sie die Leitung, שלום.");
         assert_eq!(message("a\u{202e}b\0c\nd\u{1b}[2J".into()), "ab c d [2J");
         let long = message("é".repeat(1 << 20));
-        assert!(long.len() <= LONGEST + 4 && long.ends_with("é ..."), "{}", long.len());
+        assert!(long.len() <= MAX_MESSAGE_BYTES + 4 && long.ends_with("é ..."), "{}", long.len());
     }
 }

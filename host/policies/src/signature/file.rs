@@ -11,7 +11,7 @@ use super::trusted_keys::{NotSigned, Signer, TrustedKeys};
 use wasmspawner_files::confined_file::{self, UnreadableFile};
 
 /// The maximum size of one signature, in bytes.
-const LARGEST: u64 = 256 << 10;
+const MAX_SIGNATURE_BYTES: u64 = 256 << 10;
 
 /// Returns the files that may have the signature of a component: a bundle, and the file that cosign wrote before
 /// version 3.
@@ -33,7 +33,7 @@ impl TrustedKeys {
     pub(crate) fn signer_of_file(&self, component: &Path, bytes: &[u8]) -> Result<Signer, NotSigned> {
         let (mut found, mut problem) = (0, None);
         for (file, understood) in signature_files(component).into_iter().zip(FORMS) {
-            let signature = match confined_file::read_text(&file, LARGEST) {
+            let signature = match confined_file::read_text(&file, MAX_SIGNATURE_BYTES) {
                 Ok(text) => understood(&text),
                 Err(UnreadableFile::Io(error)) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => {

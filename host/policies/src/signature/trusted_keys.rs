@@ -13,7 +13,7 @@ use wasmspawner_files::confined_file;
 use wasmspawner_registry::StoredSignature;
 
 /// The maximum size of a file with keys, in bytes.
-const LARGEST: u64 = 64 << 10;
+const MAX_KEY_FILE_BYTES: u64 = 64 << 10;
 
 /// The signature algorithms that `cosign` uses with a key. With Ed25519 it signs digests (Ed25519ph), which `ring`
 /// cannot verify.
@@ -117,7 +117,7 @@ impl TrustedKeys {
             let (name, pem) = match source {
                 PublicKeySource::Pem(pem) => (format!("signed_by[{index}]"), Ok(pem.clone())),
                 PublicKeySource::File(path) => {
-                    (path.display().to_string(), confined_file::read_text(path, LARGEST))
+                    (path.display().to_string(), confined_file::read_text(path, MAX_KEY_FILE_BYTES))
                 }
             };
             let wrong = |problem: String| WrongKey { key: name.clone(), problem };

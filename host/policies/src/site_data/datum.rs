@@ -8,12 +8,12 @@ use wasmspawner_core::digest::Digest;
 use wasmspawner_files::yaml_problem;
 
 /// The maximum size of a file or document, in bytes.
-pub(super) const LARGEST: usize = 1 << 20;
+pub(super) const MAX_DOCUMENT_BYTES: usize = 1 << 20;
 
 /// The maximum size of the content as JSON, in bytes: each line of CSV repeats the names of its columns.
-const LARGEST_JSON: usize = 8 << 20;
+const MAX_JSON_BYTES: usize = 8 << 20;
 /// The maximum number of columns in CSV.
-const MOST_COLUMNS: usize = 1_000;
+const MAX_COLUMNS: usize = 1_000;
 
 /// The content of a file or a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,8 +44,8 @@ impl Datum {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let names = reader.headers().map_err(|error| error.to_string())?.clone();
-        if names.len() > MOST_COLUMNS {
-            return Err(format!("has {} columns; at most {MOST_COLUMNS} are read", names.len()));
+        if names.len() > MAX_COLUMNS {
+            return Err(format!("has {} columns; at most {MAX_COLUMNS} are read", names.len()));
         }
         let mut known = HashSet::new();
         if let Some((at, name)) = names.iter().enumerate().find(|(_, name)| !known.insert(*name)) {
@@ -81,8 +81,8 @@ impl Json {
 
 impl Write for Json {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > LARGEST_JSON {
-            return Err(io::Error::other(format!("is larger than {LARGEST_JSON} bytes as JSON")));
+        if self.0.len() + bytes.len() > MAX_JSON_BYTES {
+            return Err(io::Error::other(format!("is larger than {MAX_JSON_BYTES} bytes as JSON")));
         }
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -116,7 +116,8 @@ mod tests {
     /// A megabyte of CSV may become a hundred gigabytes of JSON, and comparing the names of many columns takes minutes.
     #[test]
     fn what_becomes_too_large_is_refused() {
-        let long_name = format!("{}\n{}", "k".repeat(LARGEST / 2), "x\n".repeat(LARGEST / 4));
+        let long_name =
+            format!("{}\n{}", "k".repeat(MAX_DOCUMENT_BYTES / 2), "x\n".repeat(MAX_DOCUMENT_BYTES / 4));
         assert!(Datum::from_csv(&long_name).unwrap_err().contains("as JSON"));
         let columns: Vec<String> = (0..200_000).map(|n| n.to_string()).collect();
         assert!(Datum::from_csv(&columns.join(",")).unwrap_err().contains("200000 columns"));

@@ -11,7 +11,7 @@ use wasmspawner_core::config::DocumentConfig;
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::secret::SecretString;
 
-use super::datum::{Datum, LARGEST};
+use super::datum::{Datum, MAX_DOCUMENT_BYTES};
 use wasmspawner_files::confined_file;
 use wasmspawner_files::secret_file::exposed_mode;
 use wasmspawner_files::whole_file;
@@ -21,7 +21,7 @@ const ACCEPT: &str = "application/json, application/yaml, text/csv, text/plain";
 /// The time limit for the download of a document.
 const WITHIN: Duration = Duration::from_secs(10);
 /// The maximum size of a token file, in bytes.
-const LONGEST_TOKEN: u64 = 16 << 10;
+const MAX_TOKEN_BYTES: u64 = 16 << 10;
 
 /// The last content of each document, used while its service does not answer.
 pub(crate) struct Documents {
@@ -121,8 +121,13 @@ async fn fetch(document: &DocumentConfig) -> Result<Datum, String> {
         Some(file) => Some(read_token(file).await.map_err(|error| format!("{}: {error}", file.display()))?),
         None => None,
     };
-    let request =
-        DocumentRequest { url, token: token.as_ref(), accept: ACCEPT, limit: LARGEST, within: WITHIN };
+    let request = DocumentRequest {
+        url,
+        token: token.as_ref(),
+        accept: ACCEPT,
+        limit: MAX_DOCUMENT_BYTES,
+        within: WITHIN,
+    };
     let read = request.read().await.map_err(|error| error.to_string())?;
     let path = Path::new(url.split('?').next().unwrap_or_default());
     let is_csv = path.extension().is_some_and(|extension| extension == "csv")
@@ -138,7 +143,7 @@ async fn read_token(file: &Path) -> Result<SecretString, String> {
         return Err(format!("others may read it (mode {mode:o}); make it private with `chmod 600`"));
     }
     let path = file.to_owned();
-    let read = tokio::task::spawn_blocking(move || confined_file::read_text(&path, LONGEST_TOKEN));
+    let read = tokio::task::spawn_blocking(move || confined_file::read_text(&path, MAX_TOKEN_BYTES));
     let text = read.await.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())?;
     let token = text.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use wasmspawner_core::config::{DataSource, DocumentConfig};
 
 use super::SiteData;
-use super::datum::{Datum, LARGEST};
+use super::datum::{Datum, MAX_DOCUMENT_BYTES};
 use super::documents::{DocumentRead, Documents};
 use crate::errors::LoadErrorKind;
 use wasmspawner_files::confined_file;
@@ -173,7 +173,7 @@ fn place(source: &DataSource) -> String {
 }
 
 async fn read_file(path: &Path) -> Result<DocumentRead, String> {
-    let (file, limit) = (path.to_owned(), u64::try_from(LARGEST).unwrap_or(u64::MAX));
+    let (file, limit) = (path.to_owned(), u64::try_from(MAX_DOCUMENT_BYTES).unwrap_or(u64::MAX));
     let is_csv = path.extension().is_some_and(|extension| extension == "csv");
     let read = move || {
         let text = confined_file::read_text(&file, limit).map_err(|error| error.to_string())?;

@@ -12,7 +12,7 @@ use wasmspawner_files::confined_file::Folder;
 use wasmspawner_files::yaml_problem;
 
 /// The maximum size of a file, in bytes.
-const LARGEST: u64 = 256 << 10;
+const MAX_FILE_BYTES: u64 = 256 << 10;
 
 /// Adds the blueprints of the folder to those of the configuration file.
 pub(super) fn add(blueprints: &mut BlueprintsConfig, beside: &Path) -> anyhow::Result<()> {
@@ -41,7 +41,7 @@ pub(super) fn add(blueprints: &mut BlueprintsConfig, beside: &Path) -> anyhow::R
 fn read(folder: &Folder, file: &Path) -> anyhow::Result<(ObjectName, BlueprintSpec)> {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let name = ObjectName::parse(stem.as_ref()).context("the file is named after its blueprint")?;
-    let text = folder.read_text(file, LARGEST)?;
+    let text = folder.read_text(file, MAX_FILE_BYTES)?;
     let spec = serde_saphyr::from_str(&text)
         .map_err(|error| anyhow::anyhow!("{}", yaml_problem::in_one_line(&error)))?;
     Ok((name, spec))

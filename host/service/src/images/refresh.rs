@@ -21,7 +21,7 @@ const AT_ONCE: usize = 8;
 const FAILURES: usize = 5;
 
 /// The longest time that one refresh of a repository may take.
-const LONGEST: Duration = Duration::from_mins(10);
+const MAX_REFRESH: Duration = Duration::from_mins(10);
 
 /// Queries the registries again and again, until `stop`. A registry that does not answer delays neither users nor other
 /// registries, and its known images stay. A changed configuration is used at once.
@@ -79,7 +79,7 @@ async fn follow(
     loop {
         let before = inventory.registries().repository(&repository.name).cloned().unwrap_or_default();
         let reading = read(repository, before.clone(), &questions.registries);
-        let images = tokio::time::timeout(LONGEST, reading).await.unwrap_or_else(|_| {
+        let images = tokio::time::timeout(MAX_REFRESH, reading).await.unwrap_or_else(|_| {
             before.after_failure(
                 "the registry takes too long to answer all questions".to_owned(),
                 Timestamp::now(),

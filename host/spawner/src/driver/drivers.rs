@@ -19,7 +19,7 @@ use wasmspawner_kubernetes::records::StoredSpawn;
 
 /// The pause before a driver that panicked is replaced: after the first panic, and the longest one after several.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 impl Labs {
     /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver. `env`
@@ -66,7 +66,7 @@ impl Labs {
             self.context().metrics.panicked();
             tracing::error!(user = %key.lab.user, server = %key.lab.server, ?pause, "the driver of a lab panicked and is replaced from the lab's record");
             tokio::time::sleep(pause).await;
-            pause = (pause * 4).min(LONGEST_PAUSE);
+            pause = (pause * 4).min(MAX_PAUSE);
         }
     }
 

@@ -26,7 +26,7 @@ use wasmspawner_kubernetes::k8s::{DeletionAnswer, KubernetesError, OwnedObject};
 use wasmspawner_kubernetes::random_token::random_suffix;
 
 /// The most workers that one request of the plan creates. A change of the plan then does not wait for hundreds of them.
-const MOST_AT_ONCE: u32 = 50;
+const MAX_AT_ONCE: u32 = 50;
 
 /// The workers of a pool to create and to delete.
 pub(super) struct WorkersToSize {
@@ -100,7 +100,7 @@ impl Driver {
         let grace = self.grace();
         let delete = plan.delete.into_iter().filter_map(|(name, uid)| worker_at(observer, &name, uid, grace));
         Some(WorkersToSize {
-            create: (0..plan.create.min(MOST_AT_ONCE)).map(worker).collect(),
+            create: (0..plan.create.min(MAX_AT_ONCE)).map(worker).collect(),
             delete: delete.collect(),
             spawn: observer.spawn().to_owned(),
             cluster: observer.place().cluster.clone(),

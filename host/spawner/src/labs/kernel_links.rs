@@ -8,7 +8,7 @@ use wasmspawner_core::kernel::{KernelProcess, ProcessState};
 use wasmspawner_core::spawn_key::SpawnKey;
 
 /// The most commands that wait for one launcher. A launcher that takes none for so long is gone.
-const MOST_COMMANDS: usize = 64;
+const MAX_COMMANDS: usize = 64;
 
 /// A command to a launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl KernelLinks {
     /// connection replaces an earlier one. A process that was to be started while no launcher was connected is started
     /// now.
     pub(crate) fn connect(&self, key: &SpawnKey, most: usize) -> Option<mpsc::Receiver<LauncherCommand>> {
-        let (launcher, commands) = mpsc::channel(MOST_COMMANDS);
+        let (launcher, commands) = mpsc::channel(MAX_COMMANDS);
         let mut links = self.links();
         let others = links.iter().filter(|(other, link)| *other != key && link.is_connected()).count();
         if others >= most {
@@ -188,7 +188,7 @@ mod tests {
     fn a_launcher_that_takes_nothing_is_busy() {
         let (links, key) = (KernelLinks::default(), key());
         let _commands = links.connect(&key, 9).unwrap();
-        for _ in 0..MOST_COMMANDS {
+        for _ in 0..MAX_COMMANDS {
             links.signal(&key, 2).unwrap();
         }
         assert_eq!(links.signal(&key, 2), Err(LauncherAway::Busy));

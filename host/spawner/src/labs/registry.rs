@@ -17,7 +17,7 @@ use crate::published::snapshot::LabSnapshot;
 use crate::published::view::View;
 
 /// The most labs that are kept, after they are gone, for answers to `changes`.
-const MOST_GONE: usize = 4096;
+const MAX_GONE: usize = 4096;
 
 /// The labs, their children, and the drivers of both.
 #[derive(Default)]
@@ -143,7 +143,7 @@ impl Changes {
             if self.published.remove(key).is_some() {
                 self.last += 1;
                 self.gone.insert(self.last, key.clone());
-                if self.gone.len() > MOST_GONE
+                if self.gone.len() > MAX_GONE
                     && let Some((revision, _)) = self.gone.pop_first()
                 {
                     self.forgotten = revision;
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn changes_since_a_revision_that_is_too_old_are_unknown() {
         let mut changes = Changes::default();
-        for number in 0..=MOST_GONE {
+        for number in 0..=MAX_GONE {
             let name = format!("u{number}");
             changes.note(&key(&name), Some(&lab(&name, LabStatus::Running)));
             changes.note(&key(&name), None);

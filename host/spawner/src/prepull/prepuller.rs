@@ -23,7 +23,7 @@ use wasmspawner_telemetry::{Prepull, PrepullCounts};
 /// The time between two rounds when nothing has changed. Policies are asked again in each such round.
 const ROUND: Duration = Duration::from_secs(30);
 /// The shortest time between two rounds, because often many nodes change at once.
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// A task that lets nodes pull images in advance. One task does all of it, so nothing is pulled twice.
 pub struct Prepuller {
@@ -115,7 +115,7 @@ impl Prepuller {
         self.wait_for_list(pods.as_mut()).await;
         loop {
             Box::pin(self.round(settings)).await;
-            let (earliest, latest) = (Instant::now() + SHORTEST, Instant::now() + ROUND);
+            let (earliest, latest) = (Instant::now() + MIN_PAUSE, Instant::now() + ROUND);
             tokio::select! {
                 Some(change) = pods.next() => self.note(change),
                 change = inventory.next() => if change == Change::Registries { self.ask_at = Instant::now() },

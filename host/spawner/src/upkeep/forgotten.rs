@@ -15,7 +15,7 @@ use crate::labs::message::StopRequest;
 use wasmspawner_hub::HubError;
 
 /// The delay of the first check after the start.
-const FIRST: Duration = Duration::from_secs(10);
+const FIRST_CHECK_AFTER: Duration = Duration::from_secs(10);
 /// The name that the record of a stop gives as its caller when the lab was forgotten.
 const REQUESTED_BY: &str = "forgotten by JupyterHub";
 
@@ -91,7 +91,7 @@ impl Labs {
 pub(crate) async fn follow(labs: &Labs, stop: &CancellationToken) {
     let Some(comparison) = &labs.context().hub else { return };
     let every = comparison.every();
-    let mut pause = FIRST.min(every);
+    let mut pause = FIRST_CHECK_AFTER.min(every);
     let mut last_logged = LastLogged::default();
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;

@@ -250,9 +250,10 @@ async fn adopt_unknown(labs: &Labs) {
 
 /// Does the periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
 async fn housekeeping(labs: &Labs, stop: &CancellationToken) {
-    const FIRST: Duration = Duration::from_secs(10);
-    let every = Duration::try_from(labs.context().config.current().limits.reconcile_every).unwrap_or(FIRST);
-    let mut pause = FIRST.min(every);
+    const FIRST_SWEEP_AFTER: Duration = Duration::from_secs(10);
+    let every = Duration::try_from(labs.context().config.current().limits.reconcile_every)
+        .unwrap_or(FIRST_SWEEP_AFTER);
+    let mut pause = FIRST_SWEEP_AFTER.min(every);
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;
         labs.context().history.expire(Timestamp::now());

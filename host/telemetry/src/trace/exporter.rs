@@ -21,7 +21,7 @@ use super::sampler::Sampler;
 use crate::metrics::Metrics;
 
 /// The maximum number of spans that wait to be sent; further ones are dropped. A span has about a kilobyte.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING_SPANS: usize = 4096;
 /// The maximum number of spans in one request, and the longest time between two requests.
 const BATCH: usize = 512;
 const PAUSE: Duration = Duration::from_secs(2);
@@ -45,7 +45,7 @@ impl Traces {
             .with_http_client(Collector::new(config, runtime)?)
             .build()?;
         let queue = BatchConfigBuilder::default()
-            .with_max_queue_size(MOST_WAITING)
+            .with_max_queue_size(MAX_WAITING_SPANS)
             .with_max_export_batch_size(BATCH)
             .with_scheduled_delay(PAUSE)
             .build();
@@ -57,7 +57,7 @@ impl Traces {
             fails: AtomicBool::new(false),
         };
         let processor = BatchSpanProcessor::builder(counted).with_batch_config(queue).build();
-        let processor = Bounded::new(processor, MOST_WAITING, waiting, metrics);
+        let processor = Bounded::new(processor, MAX_WAITING_SPANS, waiting, metrics);
         let resource = Resource::builder_empty()
             .with_service_name("wasmspawner")
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));

@@ -10,7 +10,7 @@ use crate::template;
 /// The placeholder for the typed value.
 const PLACE: &str = "{value}";
 /// The maximum length of a typed value in characters.
-const LONGEST: u32 = 512;
+const MAX_TYPED_LENGTH: u32 = 512;
 
 /// A choice whose value the user types.
 pub(super) struct Unlisted {
@@ -64,7 +64,7 @@ impl Unlisted {
         let input = TextInput {
             default: String::new(),
             placeholder: None,
-            max_length: Some(LONGEST),
+            max_length: Some(MAX_TYPED_LENGTH),
             // A pattern that only Python can read is checked by `accept` alone.
             pattern: self.pattern.clone().filter(|pattern| pattern::check(pattern).is_ok()),
         };

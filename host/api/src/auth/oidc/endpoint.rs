@@ -10,7 +10,7 @@ use super::key_set::KeySet;
 use wasmspawner_outgoing::{self as outgoing, BodyError, json_problem, shortened};
 
 /// The size limit for an answer, in bytes. Real answers have a few kilobytes.
-const LARGEST: usize = 256 * 1024;
+const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
 /// Reads the provider's keys. Redirects are not followed: the keys come from the address in the configuration or in the
 /// provider's description.
@@ -30,7 +30,7 @@ pub(super) enum NoKeys {
     #[error("{url} answers with status {status}{}", if status.is_redirection() { "; configure the address that it leads to" } else { "" })]
     Status { url: String, status: StatusCode },
     /// The answer is too large.
-    #[error("the answer has more than {LARGEST} bytes")]
+    #[error("the answer has more than {MAX_ANSWER_BYTES} bytes")]
     TooLarge,
     /// The answer does not have the expected form.
     #[error("{url} does not answer with what it should: {problem}")]
@@ -92,7 +92,7 @@ impl Endpoint {
         if !response.status().is_success() {
             return Err(NoKeys::Status { url: shortened(url), status: response.status() });
         }
-        outgoing::body(response, LARGEST).await.map_err(|error| match error {
+        outgoing::body(response, MAX_ANSWER_BYTES).await.map_err(|error| match error {
             BodyError::Broken(error) => NoKeys::Request(error),
             BodyError::TooLarge { .. } => NoKeys::TooLarge,
         })

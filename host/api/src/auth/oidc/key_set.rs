@@ -8,7 +8,7 @@ use serde_json::Value;
 use wasmspawner_outgoing::json_problem;
 
 /// The most keys that are accepted from one provider. Real providers have fewer than ten.
-const MOST: usize = 100;
+const MAX_KEYS: usize = 100;
 
 /// The keys of a provider that can check signatures of tokens.
 #[derive(Default)]
@@ -32,8 +32,8 @@ impl KeySet {
     pub(super) fn parse(json: &[u8]) -> Result<Self, String> {
         let Published { keys } =
             serde_json::from_slice(json).map_err(|error| format!("no key set: {}", json_problem(&error)))?;
-        if keys.len() > MOST {
-            return Err(format!("{} keys; at most {MOST} are read", keys.len()));
+        if keys.len() > MAX_KEYS {
+            return Err(format!("{} keys; at most {MAX_KEYS} are read", keys.len()));
         }
         let keys: Vec<Key> = keys.into_iter().filter_map(Key::parse).collect();
         if keys.is_empty() {
@@ -173,7 +173,7 @@ mod tests {
             (json!([]), "no key for signatures"),
             (json!([{ "kty": "oct", "k": X }]), "no key for signatures"),
             (json!("keys"), "no key set"),
-            (vec![ed; MOST + 1].into(), "101 keys; at most 100"),
+            (vec![ed; MAX_KEYS + 1].into(), "101 keys; at most 100"),
         ] {
             let error = set(&keys).err().unwrap();
             assert!(error.contains(expected), "{error}");

@@ -14,7 +14,7 @@ use crate::names::{NamespaceName, ObjectName};
 
 /// Largest number of characters of a name that are used in the name of a namespace. With the prefix of a class and a
 /// random part, the name of the namespace has at most 63.
-const LONGEST_STEM: usize = 24;
+const MAX_STEM_LENGTH: usize = 24;
 
 impl<'a> Pass<'a> {
     /// Makes targets for claims, and the objects of targets.
@@ -107,7 +107,7 @@ pub(super) fn provisioning_problem(claim: &Claim, class: &Class) -> Option<Probl
 
 fn namespace_name(parameters: &Parameters, stem: &str, random: &str) -> String {
     let stem: String =
-        stem.chars().map(|letter| if letter == '.' { '-' } else { letter }).take(LONGEST_STEM).collect();
+        stem.chars().map(|letter| if letter == '.' { '-' } else { letter }).take(MAX_STEM_LENGTH).collect();
     format!("{}{}-{random}", parameters.namespace_prefix, stem.trim_end_matches('-'))
 }
 

@@ -8,7 +8,7 @@ use crate::images::{ImageReference, NodeImages};
 /// The pause after the first failure of a pull. It doubles with each further failure.
 const FIRST_WAIT: SignedDuration = SignedDuration::from_mins(1);
 /// The longest pause.
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(1);
+const MAX_WAIT: SignedDuration = SignedDuration::from_hours(1);
 /// The time for which a node counts as having an image that it has pulled and does not list. Kubelets list only their
 /// largest images, by default fifty.
 const UNLISTED: SignedDuration = SignedDuration::from_hours(6);
@@ -144,7 +144,7 @@ impl LastAttempt {
             Outcome::Listed => SignedDuration::ZERO,
             Outcome::Failed { .. } => {
                 let doubled = 2_i32.saturating_pow(self.failures.saturating_sub(1).min(20));
-                FIRST_WAIT.checked_mul(doubled).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+                FIRST_WAIT.checked_mul(doubled).unwrap_or(MAX_WAIT).min(MAX_WAIT)
             }
         };
         self.at.checked_add(wait).unwrap_or(Timestamp::MAX)

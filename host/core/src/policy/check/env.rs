@@ -4,7 +4,7 @@ use crate::path;
 use crate::policy::{EnvValue, EnvVar};
 
 /// Largest value of a variable in bytes. A `ConfigMap` holds 1 MiB, and one value may take a quarter of it.
-const LONGEST_VALUE: usize = 256 * 1024;
+const MAX_VALUE_BYTES: usize = 256 * 1024;
 
 /// The pod fields that Kubernetes' downward API offers for environment variables.
 const FIELDS: [&str; 8] = [
@@ -28,7 +28,7 @@ pub(super) fn check(env: &[EnvVar], found: &mut Findings) {
                     "value",
                     "contains a NUL, which no environment can hold",
                 );
-                found.refuse_if(value.len() > LONGEST_VALUE, "value", "is longer than 256 KiB");
+                found.refuse_if(value.len() > MAX_VALUE_BYTES, "value", "is longer than 256 KiB");
             }
             EnvValue::SecretRef(key) => {
                 found.parsed("value.name", ObjectName::parse(key.name.as_str()));

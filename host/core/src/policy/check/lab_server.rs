@@ -2,7 +2,7 @@ use super::findings::Findings;
 use crate::policy::{FieldError, LabProbe, LabServer};
 
 /// Longest path of a probe in bytes.
-const LONGEST_PATH: usize = 1024;
+const MAX_PATH_BYTES: usize = 1024;
 
 /// Returns all errors in an answer to `lab-server`, field by field.
 pub fn check_lab_server(asked: &LabServer) -> Vec<FieldError> {
@@ -11,7 +11,7 @@ pub fn check_lab_server(asked: &LabServer) -> Vec<FieldError> {
     if let Some(LabProbe::Http(path)) = &asked.probe {
         let good = path.bytes().all(|c| c.is_ascii_graphic() && c != b'#');
         found.refuse_if(!good, "probe.http", "is not the path of a URL, such as `api` or `/health?full=1`");
-        found.refuse_if(path.len() > LONGEST_PATH, "probe.http", "is longer than 1024 bytes");
+        found.refuse_if(path.len() > MAX_PATH_BYTES, "probe.http", "is longer than 1024 bytes");
     }
     found.into_errors()
 }

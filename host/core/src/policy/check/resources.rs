@@ -3,7 +3,7 @@ use crate::names::{DnsLabel, LabelKey, ObjectName};
 use crate::policy::Resources;
 
 /// Kubernetes stores quantities as signed 64-bit numbers.
-const LARGEST: u64 = i64::MAX as u64;
+const MAX_QUANTITY: u64 = i64::MAX as u64;
 
 pub(super) fn check(resources: &Resources, found: &mut Findings) {
     for (kind, request, limit) in [
@@ -16,14 +16,14 @@ pub(super) fn check(resources: &Resources, found: &mut Findings) {
         let above = request.zip(limit).is_some_and(|(request, limit)| request > limit);
         found.refuse_if(above, &request_field, "is above the limit");
         found.refuse_if(
-            request.max(limit).is_some_and(|value| value > LARGEST),
+            request.max(limit).is_some_and(|value| value > MAX_QUANTITY),
             &limit_field,
             "is too large",
         );
     }
     found.each("extended", &resources.extended, ("", |(name, _)| name.clone()), |(name, amount), found| {
         extended_name(name, found);
-        found.refuse_if(*amount > LARGEST, "", "is too large");
+        found.refuse_if(*amount > MAX_QUANTITY, "", "is too large");
     });
     found.each("claims", &resources.claims, ("name", |claim| claim.name.clone()), |claim, found| {
         found.parsed("name", DnsLabel::parse(claim.name.as_str()));

@@ -14,7 +14,7 @@ use crate::quota::Quantity;
 use crate::secret::SecretString;
 
 /// Largest environment in bytes. A `ConfigMap` holds 1 MiB, and part of that is left for names and metadata.
-const LARGEST: usize = 960 * 1024;
+const MAX_ENV_BYTES: usize = 960 * 1024;
 
 /// The value of a variable. The variant also says where the value is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub(super) fn lab_env(
     }
     let values = layers.values;
     let bytes: usize = values.iter().map(|(name, value)| name.as_str().len() + length(value)).sum();
-    if bytes > LARGEST {
-        let message = format!("the lab's environment is {bytes} bytes large; at most {LARGEST} fit");
+    if bytes > MAX_ENV_BYTES {
+        let message = format!("the lab's environment is {bytes} bytes large; at most {MAX_ENV_BYTES} fit");
         return Err(SpawnRejected::request(vec![FieldError::new("env", message)]));
     }
     let config = &inputs.lab.section;

@@ -14,7 +14,7 @@ use crate::policy::{Customization, EnvValue, EnvVar, FieldError, Mount, Value, V
 use crate::spawn::SpawnRequest;
 
 /// The longest name or path that a template may become, in bytes: the longest path on Linux.
-const LONGEST: usize = 4096;
+const MAX_EXPANDED_BYTES: usize = 4096;
 
 /// Returns the answers, and the grants that contain templates, with templates expanded.
 pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, SpawnRejected> {
@@ -87,9 +87,12 @@ fn expand_answer(
             );
             return Err(SpawnRejected::request(vec![FieldError::new("options", message)]));
         }
-        match Template::parse(&field, text, TemplateScope::Lab).map(|it| it.render_within(LONGEST, fields)) {
+        match Template::parse(&field, text, TemplateScope::Lab)
+            .map(|it| it.render_within(MAX_EXPANDED_BYTES, fields))
+        {
             Ok(Some(expanded)) => *text = expanded,
-            Ok(None) => refused.push(FieldError::new(field, format!("becomes longer than {LONGEST} bytes"))),
+            Ok(None) => refused
+                .push(FieldError::new(field, format!("becomes longer than {MAX_EXPANDED_BYTES} bytes"))),
             Err(error) => refused.push(FieldError::new(field, error.problem.to_string())),
         }
     }

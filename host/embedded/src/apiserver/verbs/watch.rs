@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The duration of a watch without a time-out from the client. Clients start a new watch after it.
-const LONGEST: Duration = Duration::from_mins(45);
+const MAX_WATCH: Duration = Duration::from_mins(45);
 /// The period of the bookmarks for clients that want them.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
@@ -47,7 +47,7 @@ pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
         cursor: asked.unwrap_or(0),
         ready: VecDeque::new(),
         bookmarks,
-        deadline: Instant::now() + timeout.unwrap_or(LONGEST),
+        deadline: Instant::now() + timeout.unwrap_or(MAX_WATCH),
         shutdown: call.shutdown.clone(),
         ended: false,
     };

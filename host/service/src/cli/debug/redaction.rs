@@ -9,7 +9,7 @@ use wasmspawner_outgoing as outgoing;
 const REMOVED: &str = "(removed)";
 
 /// The length of the shortest texts that are searched for. Shorter ones occur everywhere.
-const SHORTEST: usize = 4;
+const MIN_SEARCHED_BYTES: usize = 4;
 
 /// The settings whose texts are shown, with everything below them. `*` stands for each key or item. Any other text or
 /// number may be, or contain, a credential, including one in a setting that is added later.
@@ -91,7 +91,7 @@ impl Redaction {
     /// Remembers a text, which is then removed wherever it occurs.
     pub(super) fn add(&mut self, secret: &str) {
         let secret = secret.trim();
-        if secret.len() >= SHORTEST {
+        if secret.len() >= MIN_SEARCHED_BYTES {
             self.0.insert(secret.to_owned());
         }
     }

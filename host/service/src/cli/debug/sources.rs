@@ -17,7 +17,7 @@ use crate::cli::config_args::ConfigArgs;
 use crate::cli::labs::Service;
 
 /// The maximum number of labs in the bundle, and of lines of the log.
-const MOST_LABS: usize = 200;
+const MAX_LABS: usize = 200;
 const LAST_LINES: usize = 2000;
 /// The time limit for reading the version of the cluster.
 const CLUSTER: Duration = Duration::from_secs(5);
@@ -118,7 +118,7 @@ async fn probe(base: Option<&str>, path: &str) -> Result<String, String> {
 async fn labs(service: &Service, redaction: &mut Redaction) -> Result<(Value, Value), String> {
     let users = service.users(&["all".to_owned()]).await.map_err(why)?;
     let (mut labs, mut failures) = (Vec::new(), Vec::new());
-    for user in users.iter().map(Username::as_str).take(MOST_LABS) {
+    for user in users.iter().map(Username::as_str).take(MAX_LABS) {
         match service.read(&["labs", user]).await {
             Ok(lab) => labs.push(redaction.lab(&lab)),
             Err(error) => labs.push(json!({ "username": user, "not read": why(error) })),
