@@ -10,7 +10,7 @@ use wasmspawner_core::config::{Config, ConfigChanges, ConfigFile};
 
 use super::auth::{AuthSetupError, Authenticator};
 use wasmspawner_spawner::Labs;
-use wasmspawner_tasks::uninterrupted::uninterrupted;
+use wasmspawner_tasks::detached::detached;
 use wasmspawner_telemetry::Reload;
 
 /// The period of the check for changed files.
@@ -85,7 +85,7 @@ impl ConfigReload {
     /// has begun is completed even if the caller stops waiting for it.
     pub async fn reload(&self) -> Result<ConfigChanges, ReloadError> {
         let this = self.clone();
-        uninterrupted(async move {
+        detached(async move {
             // Boxed, because a configuration is large.
             let changes = Box::pin(this.replace()).await;
             this.labs.context().metrics.reloaded(Reload::of(&changes));

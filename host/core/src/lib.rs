@@ -6,7 +6,6 @@
 pub mod access;
 pub mod api_group;
 pub mod blueprint;
-pub mod claims;
 pub mod condition;
 pub mod config;
 pub mod custom_resource;
@@ -45,6 +44,7 @@ pub mod spawn_key;
 pub mod stage;
 mod structural_schema;
 pub mod token;
+pub mod token_claims;
 pub mod user_string;
 pub mod volumes;
 pub mod workload;

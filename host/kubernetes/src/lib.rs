@@ -3,9 +3,9 @@
 pub mod clusters;
 pub mod environments;
 pub mod k8s;
+pub mod observed;
 pub mod random_token;
 pub mod records;
-pub mod short_watch;
 pub mod site_blueprints;
-pub mod store;
+pub mod watches;
 pub mod workloads;

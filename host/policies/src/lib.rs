@@ -19,13 +19,13 @@ mod signature;
 mod site_data;
 mod source;
 
-pub use chain::told::told;
+pub use chain::answer_json::answer_json;
 pub use chain::{FailedPolicies, Policies, PolicyAnswer};
 pub use engine::compiler::{COMMAND as COMPILE_COMMAND, Compiler, compile_standard_input};
 pub use engine::{CallRecord, EngineOptions, OnCall, OnCompared};
 pub use errors::{CallBlame, CallError, CallErrorKind, EngineError, LoadError, LoadErrorKind};
 pub use inspection::inspect::{InspectedPolicy, inspect};
-pub use inspection::pushed::artifact;
+pub use inspection::publish::artifact;
 pub use limits::Limits;
 pub use limits::patience::Patience;
 pub use names::hook::Hook;

@@ -1,4 +1,4 @@
 //! Helpers for tasks: permits for each key, and work that goes on when its caller goes away.
 
+pub mod detached;
 pub mod per_key;
-pub mod uninterrupted;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use wasmspawner_core::config::NamespaceReclaim;
 
 use crate::k8s::{Connection, Creator, Deleter, Health, TargetObjects};
-use crate::store::Store;
+use crate::observed::ObservedObjects;
 
 /// One cluster with labs: its observed objects, and the means to change them. Clones share everything.
 #[derive(Clone)]
@@ -19,13 +19,13 @@ pub struct Cluster {
     /// Makes and removes the namespaces of targets.
     pub targets: TargetObjects,
     /// The objects of labs, as the watches show them.
-    pub store: Store,
+    pub store: ObservedObjects,
 }
 
 impl Cluster {
     /// Creates the service's own cluster. `namespaces` applies to labs that have no claim.
     pub fn own(connection: &Connection, namespaces: NamespaceReclaim, request_timeout: Duration) -> Self {
-        Self::new(connection, namespaces, Store::default(), request_timeout)
+        Self::new(connection, namespaces, ObservedObjects::default(), request_timeout)
     }
 
     /// Creates another cluster. A namespace there belongs to a target and is never made for a lab.
@@ -36,7 +36,7 @@ impl Cluster {
     fn new(
         connection: &Connection,
         namespaces: NamespaceReclaim,
-        store: Store,
+        store: ObservedObjects,
         request_timeout: Duration,
     ) -> Self {
         let client = &connection.requests;

@@ -21,7 +21,7 @@ use wasmspawner_core::environment::ClusterRef;
 use wasmspawner_core::names::NamespaceName;
 
 use crate::k8s::{Causes, ChangingClient, Connection, SiteSecrets};
-use crate::store::Reach;
+use crate::observed::Reach;
 use credentials::kube_config;
 use wasmspawner_telemetry::Metrics;
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::environment::{Action, NamespaceState, Reconciled, Target, reconcile};
 
 use super::Environments;
-use super::done::Done;
+use super::outcome::ActionOutcome;
 use crate::k8s::{Causes, CustomChange, KubernetesError, in_background};
 use crate::random_token::random_suffix;
 
@@ -35,7 +35,7 @@ type Attempt = (std::mem::Discriminant<Action>, About);
 /// The actions that are under way, and those that have failed.
 #[derive(Default)]
 struct Work {
-    tasks: JoinSet<(Attempt, Done)>,
+    tasks: JoinSet<(Attempt, ActionOutcome)>,
     busy: HashMap<About, tokio::task::Id>,
     /// The time at which a failed action is tried again, and the number of its failures.
     failed: HashMap<Attempt, (Instant, u32)>,
@@ -134,7 +134,7 @@ impl Environments {
     fn finish(
         &self,
         work: &mut Work,
-        done: Result<(tokio::task::Id, (Attempt, Done)), tokio::task::JoinError>,
+        done: Result<(tokio::task::Id, (Attempt, ActionOutcome)), tokio::task::JoinError>,
     ) {
         let (attempt, done) = match done {
             Ok((_, done)) => done,
@@ -147,13 +147,13 @@ impl Environments {
         let (_, about) = &attempt;
         work.busy.remove(about);
         match done {
-            Done::Yes => drop(work.failed.remove(&attempt)),
-            Done::NotYet => drop(work.failed.insert(attempt, (Instant::now() + FOR_WATCHES, 0))),
-            Done::Gone(uid) => {
+            ActionOutcome::Yes => drop(work.failed.remove(&attempt)),
+            ActionOutcome::NotYet => drop(work.failed.insert(attempt, (Instant::now() + FOR_WATCHES, 0))),
+            ActionOutcome::Gone(uid) => {
                 work.failed.remove(&attempt);
                 work.gone.insert(uid);
             }
-            Done::TargetFailed(uid, failure) => {
+            ActionOutcome::TargetFailed(uid, failure) => {
                 if failure.reason == STILL_BEING_DELETED {
                     work.failed.insert(attempt, (Instant::now() + FOR_WATCHES, 0));
                 } else {
@@ -162,14 +162,14 @@ impl Environments {
                 }
                 self.seen.change(|world| world.failures.insert(uid, failure));
             }
-            Done::Failed(error) => {
+            ActionOutcome::Failed(error) => {
                 tracing::warn!(kind = about.0, name = about.1, error = %Causes(&error), "a change of an environment failed and is tried again");
                 note_failure(work, attempt);
             }
         }
     }
 
-    async fn act(self, action: Action, attempt: Attempt) -> (Attempt, Done) {
+    async fn act(self, action: Action, attempt: Attempt) -> (Attempt, ActionOutcome) {
         let work = Box::pin(async {
             match &action {
                 Action::Provision(target) => self.provision(target).await,
@@ -187,11 +187,11 @@ impl Environments {
         (attempt, done)
     }
 
-    async fn carry_out(&self, action: &Action) -> Done {
+    async fn carry_out(&self, action: &Action) -> ActionOutcome {
         match Box::pin(self.write(action)).await {
-            Ok(true) => Done::Yes,
-            Ok(false) => Done::NotYet,
-            Err(error) => Done::Failed(error),
+            Ok(true) => ActionOutcome::Yes,
+            Ok(false) => ActionOutcome::NotYet,
+            Err(error) => ActionOutcome::Failed(error),
         }
     }
 

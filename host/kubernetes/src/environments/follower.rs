@@ -5,18 +5,18 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use wasmspawner_core::names::ObjectName;
 
-use super::seen::Seen;
+use super::observed::ObservedEnvironments;
 use crate::k8s::belongs_to;
 
 /// Follows one claim and its target.
 pub struct ClaimFollower {
-    seen: Arc<Seen>,
+    seen: Arc<ObservedEnvironments>,
     name: String,
     wake: Arc<Notify>,
 }
 
 impl ClaimFollower {
-    pub(super) fn new(seen: &Arc<Seen>, name: &ObjectName) -> Self {
+    pub(super) fn new(seen: &Arc<ObservedEnvironments>, name: &ObjectName) -> Self {
         let wake = Arc::new(Notify::new());
         seen.add_follower(name.as_str(), &wake);
         Self { seen: Arc::clone(seen), name: name.to_string(), wake }

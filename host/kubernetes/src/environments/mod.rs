@@ -3,10 +3,10 @@
 
 mod administration;
 mod controller;
-mod done;
 mod follower;
+mod observed;
+mod outcome;
 mod provisioning;
-mod seen;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,12 +25,12 @@ use crate::clusters::Clusters;
 use crate::k8s::{Connection, CustomResources, KubernetesError, belongs_to};
 pub use administration::TargetRefusal;
 pub use follower::ClaimFollower;
-use seen::Seen;
+use observed::ObservedEnvironments;
 
 /// The claims, targets and classes in the cluster. Clones share them.
 #[derive(Clone)]
 pub struct Environments {
-    seen: Arc<Seen>,
+    seen: Arc<ObservedEnvironments>,
     classes: CustomResources<ClassSpec, ()>,
     claims: CustomResources<ClaimSpec, ClaimStatus>,
     targets: CustomResources<TargetSpec, TargetStatus>,

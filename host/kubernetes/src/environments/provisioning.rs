@@ -5,26 +5,26 @@ use wasmspawner_core::environment::{
 };
 
 use super::Environments;
-use super::done::Done;
+use super::outcome::ActionOutcome;
 use crate::k8s::{Causes, KubernetesError, StatusReason};
 
 impl Environments {
     /// Makes the objects of a target, and writes down how it is reached. The target is read first, because objects that
     /// are made for a target that is being deleted would stay for ever.
-    pub(super) async fn provision(&self, target: &Target) -> Done {
+    pub(super) async fn provision(&self, target: &Target) -> ActionOutcome {
         let found = match self.targets.get(target.name()).await {
             Ok(found) => found,
-            Err(error) => return Done::Failed(error),
+            Err(error) => return ActionOutcome::Failed(error),
         };
         let Some(target) = found.filter(|found| found.uid() == target.uid() && !found.is_deleting()) else {
-            return Done::NotYet;
+            return ActionOutcome::NotYet;
         };
         match self.make_what_belongs_to(&target).await {
             Ok(()) => {
                 self.seen.change(|world| world.failures.remove(target.uid()));
-                Done::Yes
+                ActionOutcome::Yes
             }
-            Err(failure) => Done::TargetFailed(target.uid().to_owned(), failure),
+            Err(failure) => ActionOutcome::TargetFailed(target.uid().to_owned(), failure),
         }
     }
 
@@ -81,12 +81,12 @@ impl Environments {
     }
 
     /// Removes the objects of a target that is being deleted.
-    pub(super) async fn deprovision(&self, target: &Target) -> Done {
+    pub(super) async fn deprovision(&self, target: &Target) -> ActionOutcome {
         let uid = target.uid().to_owned();
         match self.remove_what_belongs_to(target).await {
-            Ok(true) => Done::Gone(uid),
-            Ok(false) => Done::NotYet,
-            Err(error) => Done::TargetFailed(uid, failure_in(target, &error)),
+            Ok(true) => ActionOutcome::Gone(uid),
+            Ok(false) => ActionOutcome::NotYet,
+            Err(error) => ActionOutcome::TargetFailed(uid, failure_in(target, &error)),
         }
     }
 

@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams};
 
 use super::retry::{RetryPolicy, retrying};
 use super::{DeletionAnswer, KubernetesError, StatusReason};
-use crate::short_watch::Readable;
+use crate::watches::Readable;
 
 /// Reads and deletes volume claims.
 #[derive(Clone)]

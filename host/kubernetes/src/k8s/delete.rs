@@ -15,7 +15,7 @@ use super::create::{api_resource, belongs_to};
 use super::error::says_no_such_kind;
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
-use crate::short_watch::Readable;
+use crate::watches::Readable;
 
 /// The result of a request to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

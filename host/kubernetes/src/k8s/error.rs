@@ -5,7 +5,7 @@ use std::fmt;
 use kube::core::Status;
 
 use super::status_reason::StatusReason;
-use crate::short_watch::UnreadableObject;
+use crate::watches::UnreadableObject;
 
 /// The failure of a request to the API server, after all retries.
 #[derive(Debug, thiserror::Error)]

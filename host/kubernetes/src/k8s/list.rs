@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
-use crate::short_watch::Readable;
+use crate::watches::Readable;
 
 /// The number of objects on a page. Each object may have a megabyte and more.
 const PAGE: u32 = 100;

@@ -13,7 +13,7 @@ use super::list::list_some;
 use super::rate_limiter::in_background;
 use super::retry::{RetryPolicy, retrying};
 use super::{Connection, KubernetesError, StatusReason};
-use crate::short_watch::{Readable, changes, short_watch};
+use crate::watches::{Readable, changes, short_watch};
 
 /// The time limit of a request with its retries. A failed operation is repeated later.
 const TRY_FOR: Duration = Duration::from_secs(10);

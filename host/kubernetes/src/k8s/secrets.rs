@@ -10,7 +10,7 @@ use kube::api::Api;
 
 use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
-use crate::short_watch::Readable;
+use crate::watches::Readable;
 
 /// The Secrets of the service's own namespace.
 #[derive(Clone)]

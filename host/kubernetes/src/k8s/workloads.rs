@@ -18,7 +18,7 @@ use wasmspawner_core::workload::{
 use super::list::{list, list_pages};
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
-use crate::short_watch::Readable;
+use crate::watches::Readable;
 
 /// The number of revisions on a page of a list. Anybody who writes workloads may make many revisions of a megabyte
 /// each.

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::record::INSTANCE_LABEL;
 
 use super::{SpawnRecords, StoredSpawn, resource};
-use crate::short_watch::{Readable, changes, short_watch};
+use crate::watches::{Readable, changes, short_watch};
 
 impl SpawnRecords {
     /// Calls `on_change` with every state of every record until `stop`, including those that the service itself wrote.

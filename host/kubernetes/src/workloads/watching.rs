@@ -18,7 +18,7 @@ use wasmspawner_core::workload::{Workload, WorkloadKind, controller_uid};
 
 use super::{REVISION, Workloads, watch_of};
 use crate::k8s::{parse_workload, workload_resource};
-use crate::short_watch::{Readable, changes, short_watch, slim_event};
+use crate::watches::{Readable, changes, short_watch, slim_event};
 
 impl Workloads {
     /// Watches until `stop`: the workloads of all namespaces, and those of their pods that have `label`.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use wasmspawner_core::difference::places;
 
-use super::told::told;
+use super::answer_json::answer_json;
 use crate::engine::Engine;
 use crate::errors::LoadErrorKind;
 use crate::names::hook::Hook;
@@ -82,8 +82,8 @@ impl Candidate {
             return self.skip(engine, hook);
         }
         let candidate = answer.map_or(Value::Null, |answer| match answer {
-            Ok(answer) => told(Ok(answer)),
-            Err(error) => told(Err(&error)),
+            Ok(answer) => answer_json(Ok(answer)),
+            Err(error) => answer_json(Err(&error)),
         });
         let places = places(live, &candidate);
         if places.is_empty() {

@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use wasmspawner_core::config::OnFailure;
 
+use super::answer_json::answer_json;
 use super::candidate::Candidate;
 use super::last_good::LastGood;
-use super::told::told;
 use crate::engine::Engine;
 use crate::errors::{CallBlame, CallError};
 use crate::policy::Policy;
@@ -88,7 +88,7 @@ impl Link {
         question: impl FnOnce() -> Question,
     ) {
         match answer {
-            Some(Ok(answer)) => self.compare_told(engine, || told(Ok(json!(answer))), question),
+            Some(Ok(answer)) => self.compare_told(engine, || answer_json(Ok(json!(answer))), question),
             Some(Err(error)) => self.compare_error(engine, error, question),
             None => self.compare_told(engine, || Value::Null, question),
         }
@@ -102,7 +102,7 @@ impl Link {
         question: impl FnOnce() -> Question,
     ) {
         if !error.kind.is_overload() {
-            self.compare_told(engine, || told(Err(error)), question);
+            self.compare_told(engine, || answer_json(Err(error)), question);
         }
     }
 

@@ -1,12 +1,12 @@
 //! The chain of policies in use: which policies are called, in which order, and how their answers are used.
 
+pub(crate) mod answer_json;
 pub(crate) mod candidate;
 pub(crate) mod event_queue;
 pub(crate) mod last_good;
 pub(crate) mod link;
 pub(crate) mod loader;
 pub(crate) mod reload;
-pub(crate) mod told;
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use tracing::instrument::WithSubscriber;
 
 use crate::errors::EngineError;
 use crate::limits::time_slice::InSlices;
-use wasmspawner_tasks::uninterrupted::output_of;
+use wasmspawner_tasks::detached::output_of;
 
 /// The computing time after which a call counts as long. Most policies answer in a tenth of it.
 const LONG: Duration = Duration::from_micros(200);

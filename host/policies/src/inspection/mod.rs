@@ -2,4 +2,4 @@
 
 pub(crate) mod hook_alone;
 pub(crate) mod inspect;
-pub(crate) mod pushed;
+pub(crate) mod publish;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use oci_client::Reference;
 
-use super::pulled::{self, Pulled};
+use super::oci_source::{self, Pulled};
 use crate::engine::EngineOptions;
 use crate::errors::LoadErrorKind;
 use crate::signature::{Signer, Trust, TrustedKeys};
@@ -58,7 +58,7 @@ impl ComponentSource {
                 Ok(Component { bytes: bytes.into(), trust: Trust::new(keys.cloned(), signer), pulled: None })
             }
             Self::Registry(reference) => {
-                let pulling = pulled::component(reference, expected, keys.map(Arc::as_ref), options);
+                let pulling = oci_source::component(reference, expected, keys.map(Arc::as_ref), options);
                 let pulled = Box::pin(pulling).await?;
                 let trust = Trust::new(keys.cloned(), pulled.signer.clone());
                 Ok(Component { bytes: pulled.component.clone(), trust, pulled: Some(pulled) })

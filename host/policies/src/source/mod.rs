@@ -3,6 +3,6 @@
 pub(crate) mod artifact;
 pub(crate) mod cache;
 pub(crate) mod component_source;
-pub(crate) mod pulled;
+pub(crate) mod oci_source;
 pub(crate) mod spec;
 pub(crate) mod watched_files;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::Config;
 use wasmspawner_core::images::{LabNode, NodeImages, NodeRules};
 
-use wasmspawner_kubernetes::short_watch::{Readable, changes, short_watch};
+use wasmspawner_kubernetes::watches::{Readable, changes, short_watch};
 use wasmspawner_registry::inventory::LiveInventory;
 use wasmspawner_spawner::config_part::ConfigPart;
 

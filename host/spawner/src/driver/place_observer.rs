@@ -12,7 +12,7 @@ use wasmspawner_core::stage::{self, ObservedPod, StagePolicy};
 
 use crate::context::Context;
 use wasmspawner_kubernetes::environments::ClaimFollower;
-use wasmspawner_kubernetes::store::{Claim, Follower, NamespaceState, Store};
+use wasmspawner_kubernetes::observed::{Claim, Follower, NamespaceState, ObservedObjects};
 
 use super::workload_observer::WorkloadObserver;
 
@@ -20,7 +20,7 @@ use super::workload_observer::WorkloadObserver;
 pub(crate) struct PlaceObserver {
     follower: Follower,
     /// The objects in the place's cluster.
-    store: Store,
+    store: ObservedObjects,
     reclaim: NamespaceReclaim,
     /// The claim of the place, if it is the lab's own.
     claim: Option<ClaimFollower>,

@@ -4,7 +4,7 @@ use wasmspawner_core::config::Config;
 
 use crate::labs::Labs;
 use wasmspawner_policies::{LoadError, LoadedPolicy, PolicySpec};
-use wasmspawner_tasks::uninterrupted::uninterrupted;
+use wasmspawner_tasks::detached::detached;
 use wasmspawner_telemetry::Reload;
 
 impl Labs {
@@ -17,7 +17,7 @@ impl Labs {
     /// the caller does not wait for it.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
         let labs = self.clone();
-        uninterrupted(async move {
+        detached(async move {
             let reloaded = labs.context().policies.reload().await;
             labs.context().metrics.reloaded(Reload::of(&reloaded));
             reloaded

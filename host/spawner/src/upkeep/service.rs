@@ -20,8 +20,8 @@ use crate::driver::recover;
 use crate::labs::Labs;
 use wasmspawner_kubernetes::clusters::OnHealth;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError};
+use wasmspawner_kubernetes::observed::Reach;
 use wasmspawner_kubernetes::records::StoredSpawn;
-use wasmspawner_kubernetes::store::Reach;
 use wasmspawner_kubernetes::workloads::Workloads;
 
 /// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.

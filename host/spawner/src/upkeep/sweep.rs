@@ -16,7 +16,7 @@ use crate::driver::requests::TRY_FOR;
 use crate::errors::SpawnError;
 use crate::labs::Labs;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError, OwnedObject, list};
-use wasmspawner_kubernetes::store::Store;
+use wasmspawner_kubernetes::observed::ObservedObjects;
 
 /// An object with this service's labels that belongs to no record. This happens when somebody deletes or changes
 /// records or objects by hand. The service reports it, and never deletes it by itself.
@@ -112,7 +112,7 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
 
 /// Lists the pods in one cluster, and the namespaces that were made for labs and targets. Other namespaces are retained
 /// ones.
-fn in_store(store: &Store, cluster: Option<&ObjectName>) -> Vec<Orphan> {
+fn in_store(store: &ObservedObjects, cluster: Option<&ObjectName>) -> Vec<Orphan> {
     let pods = store.pods().into_iter().map(|pod| Orphan {
         cluster: cluster.cloned(),
         kind: OrphanKind::Pod,

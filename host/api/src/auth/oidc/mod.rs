@@ -14,10 +14,10 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::{Map, Number, Value};
 use wasmspawner_core::access::Rights;
-use wasmspawner_core::claims::{Claims, TokenUser};
 use wasmspawner_core::config::auth::{Identities, OidcAuth};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::token_claims::{Claims, TokenUser};
 
 use super::caller::Provider;
 use super::{AuthError, AuthSetupError, Caller};

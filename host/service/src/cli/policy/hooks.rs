@@ -7,7 +7,7 @@ use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{AuthorizeRequest, InjectVerdict, LabRequest};
 
 use super::case::Case;
-use wasmspawner_policies::{CallError, Policies, told};
+use wasmspawner_policies::{CallError, Policies, answer_json};
 
 /// A hook, as the WIT package names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -137,8 +137,8 @@ impl HookName {
 /// Returns the answer, or the error, as JSON.
 pub(super) fn outcome(answer: Result<Option<Value>, CallError>) -> Value {
     match answer {
-        Ok(answer) => told(Ok(answer.unwrap_or_default())),
-        Err(error) => told(Err(&error)),
+        Ok(answer) => answer_json(Ok(answer.unwrap_or_default())),
+        Err(error) => answer_json(Err(&error)),
     }
 }
 

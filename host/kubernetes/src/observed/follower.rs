@@ -9,14 +9,14 @@ use wasmspawner_core::record::Place;
 use wasmspawner_core::stage::ObservedPod;
 
 use super::signal::FollowerSignal;
-use super::{NamespaceState, Store};
+use super::{NamespaceState, ObservedObjects};
 
 /// A volume claim: its namespace and name.
 pub type Claim = (NamespaceName, String);
 
 /// Follows one place: its pod, its namespace, and the Kubernetes events about its pod and its volume claims.
 pub struct Follower {
-    store: Store,
+    store: ObservedObjects,
     place: Place,
     claims: Vec<Claim>,
     /// The uid of the record of the Dask pool whose workers are followed.
@@ -25,7 +25,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(store: Store, place: Place) -> Self {
+    pub(super) fn new(store: ObservedObjects, place: Place) -> Self {
         let signal = Arc::new(FollowerSignal::default());
         store.write().add(place.namespace.as_str(), place.pod.as_str(), &signal);
         Self { store, place, claims: Vec::new(), pool: None, signal }
@@ -154,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn events_reach_only_the_follower_of_their_lab() {
-        let store = Store::default();
+        let store = ObservedObjects::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(vec![(NamespaceName::parse("labs").unwrap(), "claim-ada".to_owned())]);
         for number in 0..1000 {
@@ -172,7 +172,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_newest_events_are_kept() {
-        let store = Store::default();
+        let store = ObservedObjects::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(Vec::new());
         (0..300).for_each(|number| store.read().put_event(event("Pod", "nb-ada", number)));
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_dropped_follower_is_removed_from_the_index() {
-        let store = Store::default();
+        let store = ObservedObjects::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(vec![(NamespaceName::parse("labs").unwrap(), "claim-ada".to_owned())]);
         let signal = Arc::downgrade(&ours.signal);

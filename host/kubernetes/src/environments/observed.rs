@@ -10,7 +10,7 @@ use wasmspawner_core::environment::{Claim, Class, Environment, Target, World};
 use crate::k8s::{CustomChange, belongs_to};
 
 /// The objects that the watches have shown, and the answers to the service's own requests.
-pub(super) struct Seen {
+pub(super) struct ObservedEnvironments {
     world: Mutex<World>,
     /// Counts the changes.
     changes: watch::Sender<u64>,
@@ -20,7 +20,7 @@ pub(super) struct Seen {
     listed: watch::Sender<[bool; 4]>,
 }
 
-impl Default for Seen {
+impl Default for ObservedEnvironments {
     fn default() -> Self {
         Self {
             world: Mutex::default(),
@@ -31,7 +31,7 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
+impl ObservedEnvironments {
     /// Reads the known objects.
     pub(super) fn with<T>(&self, read: impl FnOnce(&World) -> T) -> T {
         read(&self.world.lock().unwrap_or_else(PoisonError::into_inner))

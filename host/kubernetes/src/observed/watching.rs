@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::stage::ObservedPod;
 
 use super::index::Key;
-use super::{Reach, Store};
-use crate::short_watch::{Readable, changes, short_watch, slim_event};
+use super::{ObservedObjects, Reach};
+use crate::watches::{Readable, changes, short_watch, slim_event};
 
-impl Store {
+impl ObservedObjects {
     /// Watches the pods and namespaces that `selector` selects, until `stop`. Namespaces are not watched if all labs
     /// are in one. Failures are logged and retried. The next list brings the changes that were missed meanwhile,
     /// including deletions.

@@ -7,7 +7,7 @@ use tokio::task::JoinError;
 use tracing::Instrument;
 
 /// Runs `work` to its end, even if the returned future is dropped.
-pub async fn uninterrupted<F>(work: F) -> F::Output
+pub async fn detached<F>(work: F) -> F::Output
 where
     F: Future<Output: Send> + Send + 'static,
 {
@@ -38,7 +38,7 @@ mod tests {
     async fn it_is_done_although_nobody_waits_any_more() {
         let (go, wait) = oneshot::channel::<()>();
         let (done, is_done) = oneshot::channel();
-        let work = uninterrupted(async move {
+        let work = detached(async move {
             let _ = wait.await;
             let _ = done.send(());
         });
@@ -50,6 +50,6 @@ mod tests {
     #[tokio::test]
     #[should_panic(expected = "of the work")]
     async fn a_panic_is_that_of_who_waits() {
-        uninterrupted(async { panic!("of the work") }).await;
+        detached(async { panic!("of the work") }).await;
     }
 }

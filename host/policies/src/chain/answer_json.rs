@@ -6,7 +6,7 @@ use wasmspawner_core::difference::without_empty;
 use crate::errors::{CallError, CallErrorKind};
 
 /// Returns the answer, or `{"error": {"kind": ..., "message": ...}}`. Fields without a value are left out.
-pub fn told(answer: Result<Value, &CallError>) -> Value {
+pub fn answer_json(answer: Result<Value, &CallError>) -> Value {
     let error = match answer {
         Ok(answer) => return without_empty(answer),
         Err(error) => error,

@@ -3,7 +3,7 @@ use wasmspawner_core::environment::TargetFailure;
 use crate::k8s::KubernetesError;
 
 /// The outcome of an action.
-pub(super) enum Done {
+pub(super) enum ActionOutcome {
     /// The action was done.
     Yes,
     /// Something has changed that the watches have not shown yet, or will show soon.

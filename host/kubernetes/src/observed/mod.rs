@@ -1,6 +1,6 @@
 //! The objects of all labs, as watches show them. The service has one set of watches, whatever the number of labs.
 //!
-//! [`Store::run`] keeps the store current. A driver follows its lab's place with a [`Follower`]: the follower wakes it
+//! [`ObservedObjects::run`] keeps the store current. A driver follows its lab's place with a [`Follower`]: the follower wakes it
 //! when something at that place has changed, and the driver then reads the present state. Changes are not queued, so a
 //! busy driver misses nothing, and a change of one lab costs other labs nothing.
 
@@ -28,7 +28,7 @@ use index::Index;
 
 /// The objects of all labs, as watches show them. Clones share the data.
 #[derive(Clone)]
-pub struct Store {
+pub struct ObservedObjects {
     index: Arc<RwLock<Index>>,
     synced: watch::Sender<Synced>,
     /// Notifies receivers when a namespace is new, has changed or is gone, in this store's cluster or in that of a
@@ -44,7 +44,7 @@ struct Synced {
     namespaces: bool,
 }
 
-impl Default for Store {
+impl Default for ObservedObjects {
     fn default() -> Self {
         Self {
             index: Arc::default(),
@@ -55,7 +55,7 @@ impl Default for Store {
     }
 }
 
-impl Store {
+impl ObservedObjects {
     /// Creates the store of another cluster. A receiver of the changes of namespaces in one of the two stores receives
     /// those of both.
     #[must_use]
