@@ -16,7 +16,7 @@ pub enum LogError {
     /// The filter is not a list of directives.
     #[error("telemetry.filter: {filter:?} is not a list of directives such as \"info,wasmspawner=debug\"")]
     Filter {
-        /// The filter in the configuration.
+        /// The rejected filter.
         filter: String,
         /// The error of `tracing`.
         source: tracing_subscriber::filter::ParseError,
@@ -58,7 +58,7 @@ pub fn init(config: &TelemetryConfig, traces: Option<&Traces>) -> Result<LastLin
     Ok(last_lines)
 }
 
-/// Starts logging for a short-lived command: warnings as text, and no line is dropped.
+/// Starts logging for a short-lived command: text, with warnings unless `RUST_LOG` says otherwise. No line is dropped.
 pub fn init_tool() -> Result<(), LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
     let filter = if filter.is_empty() { "warn" } else { &filter };

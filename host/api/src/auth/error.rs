@@ -75,7 +75,7 @@ impl AuthError {
         }
     }
 
-    /// Ranks the error by how specific it is about a credential. If several methods refuse a request, the error with
+    /// Ranks the error by how useful it is to the caller. If several methods refuse a request, the error with
     /// the highest weight is the answer.
     pub(super) fn weight(&self) -> u8 {
         match self {

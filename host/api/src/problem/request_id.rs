@@ -6,7 +6,7 @@ use uuid::Uuid;
 /// The header that carries the id, in requests and in answers.
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The longest id that is accepted from a caller, in characters.
+/// The longest id that is accepted from a caller, in bytes.
 const MAX_REQUEST_ID_BYTES: usize = 64;
 
 /// A request id: ASCII letters, digits, `-`, `_` and `.` only, so that it needs no escaping in a log or a header.
@@ -31,7 +31,7 @@ impl RequestId {
         &self.0
     }
 
-    /// Returns the id as a header value. It is always valid.
+    /// Returns the id as a header value; never `None`, because an id has only characters that a header allows.
     pub(crate) fn to_header(&self) -> Option<HeaderValue> {
         HeaderValue::from_str(&self.0).ok()
     }

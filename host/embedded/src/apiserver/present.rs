@@ -116,7 +116,7 @@ impl Page {
     }
 }
 
-/// Creates an answer with a list of objects. Their JSON is joined, because it already exists.
+/// Creates an answer with a list of objects. The stored JSON of whole objects is concatenated, and not made again.
 pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
     let form = Form::of(call);
     let (kind, version) = match &form {

@@ -17,8 +17,8 @@ const KEPT_FOR: Duration = Duration::from_hours(90 * 24);
 /// version of a policy is a new file.
 const KEPT: u64 = 512 << 20;
 
-/// Creates the cache directory, or checks that no other user can write to an existing one, because the files in it are
-/// executed as machine code.
+/// Creates the cache directory, or checks that an existing one belongs to this user and is closed to all others,
+/// because the files in it are executed as machine code. Removes files that are not needed any more.
 pub(crate) fn open(directory: &Path) -> Result<(), EngineError> {
     let cache = |source| EngineError::Cache { path: directory.to_owned(), source };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(cache)?;

@@ -22,8 +22,9 @@ use crate::metrics::Metrics;
 
 /// The maximum number of spans that wait to be sent; further ones are dropped. A span has about a kilobyte.
 const MAX_WAITING_SPANS: usize = 4096;
-/// The maximum number of spans in one request, and the longest time between two requests.
+/// The maximum number of spans in one request.
 const BATCH: usize = 512;
+/// The longest time between two requests.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The maximum number of attributes of a span.
 const ATTRIBUTES: u32 = 16;
@@ -77,7 +78,7 @@ impl Traces {
 
     /// Sends the queued spans, for at most two seconds. Blocks the thread.
     pub fn finish(&self) {
-        // Spans that cannot be sent now are lost, like all other spans that are not sent.
+        // Spans that cannot be sent now are lost.
         let _ = self.0.shutdown_with_timeout(LAST_SPANS);
     }
 }

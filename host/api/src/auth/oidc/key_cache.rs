@@ -24,7 +24,7 @@ const LAST_GOOD_FOR: Duration = Duration::from_mins(5);
 pub(super) struct KeyCache {
     cached_for: Duration,
     known: Arc<ArcSwap<Known>>,
-    /// The time at which the last look-up ended. The lock is held during a look-up.
+    /// The time at which the last look-up ended, or began if it has not ended. The lock is held during a look-up.
     asked: Arc<Mutex<Option<Instant>>>,
 }
 

@@ -68,8 +68,8 @@ impl Oidc {
         Ok(Self { config, identities, endpoint, keys })
     }
 
-    /// True if the token names this provider as its issuer. No other method may see such a token, even if it is refused
-    /// here: it may be valid elsewhere.
+    /// True if the token names this provider as its issuer. No other method of authentication may see such a token, even
+    /// after a refusal: a token that is valid at the provider would reach another party.
     pub(super) fn claims(&self, token: &SecretString) -> bool {
         self.stated(token).is_some()
     }
@@ -142,8 +142,8 @@ impl Oidc {
         (stated.iss == self.config.issuer.as_str()).then_some(stated)
     }
 
-    /// Returns the identity of the token's user. It comes from the token, or else from the configuration; groups come
-    /// from both.
+    /// Returns the identity of the token's user. UID, GID, email and display name come from the token, or else from the
+    /// configuration; groups come from both.
     fn identity(&self, user: TokenUser) -> Result<Identity, AuthError> {
         let TokenUser { username, numbers, groups, email, display_name, scopes: _ } = user;
         let known = self
@@ -158,7 +158,8 @@ impl Oidc {
     }
 }
 
-/// False for anything but access tokens, and for tokens with critical extensions (`crit`, RFC 7515, section 4.1.11).
+/// False if the header states a type that is none of [`TYPES`], an algorithm that is not accepted, or a critical
+/// extension (`crit`, RFC 7515, section 4.1.11).
 /// Keys in a header, or at an address in it, are never used.
 fn is_acceptable(header: &Header) -> bool {
     let known = |typ: &String| TYPES.contains(&typ.to_ascii_lowercase().as_str());

@@ -8,7 +8,7 @@ pub(super) fn tolerations(tolerations: &[Toleration], found: &mut Findings) {
     }
 }
 
-/// Applies the rules of the API server's validation of tolerations.
+/// Validates a toleration as the API server does.
 fn check(toleration: &Toleration, found: &mut Findings) {
     match (&toleration.key, toleration.operator) {
         (Some(key), _) => found.parsed("key", LabelKey::parse(key.as_str())),

@@ -1,5 +1,5 @@
-//! Builds the environment of a lab. Later layers win: request, service, policies, configuration (SQR-066,
-//! "Environment").
+//! Builds the environment of a lab. Later layers win: the name of the lab, request, service, policies, configuration
+//! (SQR-066, "Environment").
 
 use std::collections::BTreeMap;
 
@@ -43,8 +43,8 @@ pub(super) fn lab_env(
 ) -> Result<LabEnv, SpawnRejected> {
     let policies = policies(merged, provenance);
     let mut layers = Layers { values: BTreeMap::new(), provenance };
-    // The Hub sets the same variables. But a lab may have been started without a Hub, and a kernel lacks the variables
-    // of its lab.
+    // The Hub normally sets these. They are set here for labs that were started without a Hub, and for kernels, which do
+    // not get the variables of their lab. Only programs that call our API need them.
     for (name, value) in name_of_lab(inputs).into_iter().filter(|_| inputs.lab.api_url.is_some()) {
         layers.put(EnvName::constant(name), EnvValue::Literal(value), &Source::Service);
     }
@@ -118,8 +118,8 @@ impl Layers<'_> {
     }
 }
 
-/// Returns the policies' variables, each with the policy that set it. Removes them from the provenance; they are added
-/// again when they are put above the layers that they replace.
+/// Returns the policies' variables, each with the policy that set it. Removes them from the provenance;
+/// `Layers::put` records them again.
 fn policies(merged: &Merged, provenance: &mut Provenance) -> BTreeMap<EnvName, (EnvValue, Source)> {
     merged
         .env

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use super::directory::{ContainerDirectory, StateDirectory};
 use super::record::ProcessRecord;
 
-/// The period of the reads of a log that is followed.
+/// The time between two checks of a followed log for new output.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 
 /// Opens the log of the container's run number `restarts`, from the beginning or at its last lines. A log that is

@@ -1,9 +1,10 @@
 //! Checks that a policy uses parts of other policies in the chain only within the limits of its own grants.
 //!
-//! Every part of the pod has an author. A part that refers to another (a container to a volume, a patch to a container)
-//! gets privileges from it, or gives it some. The author of the one therefore needs the grants of the other. Without
-//! this check, a policy without grants could mount the directory of the node that another policy was granted, change
-//! the command of another policy's privileged container, or replace the volume from which that container runs it.
+//! Every part of the pod has an author. A reference passes privileges in one direction or the other: a container gets
+//! those of the volume that it mounts, and a patch acts with those of the container that it changes. The author of the
+//! part that refers therefore needs the grants of the other. Without this check, a policy without grants could mount a
+//! host directory that was granted to another policy, change the command of another policy's privileged container, or
+//! replace the volume that holds that command.
 
 mod chain;
 mod content;
