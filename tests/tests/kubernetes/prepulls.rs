@@ -10,7 +10,7 @@ use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedO
 use wasmspawner_tests::kubernetes::SKIPPED;
 use wasmspawner_tests::service::Service;
 
-use crate::adversaries::stolen_token::Intruder;
+use crate::adversaries::stolen_token::{Intruder, assert_forbidden};
 use crate::labs::{assert_permitted, service_with};
 use crate::site::{CLUSTER_WIDE, NODE, NODES, ONE_NAMESPACE, PREPULL, Site, until};
 
@@ -142,6 +142,6 @@ async fn the_admission_policy_allows_only_pods_that_pull_in_the_service_s_namesp
     stolen.refused(pods.delete("hub", &DeleteParams::default()).await.map(drop), "delete another pod");
     let take = json!({ "metadata": { "labels": { "wasmspawner.io/prepull": site.name() } } });
     let patched = pods.patch("hub", &PatchParams::default(), &Patch::Merge(take)).await;
-    stolen.refused(patched, "take it over");
+    assert_forbidden(&patched, "take it over");
     site.leave().await;
 }

@@ -316,7 +316,7 @@ impl Intruder {
 
 /// Fails unless the permissions or the policy refuse the attempt.
 #[track_caller]
-fn assert_forbidden<T: Debug>(attempt: &kube::Result<T>, what: &str) {
+pub(crate) fn assert_forbidden<T: Debug>(attempt: &kube::Result<T>, what: &str) {
     assert!(matches!(attempt, Err(kube::Error::Api(status)) if status.code == 403), "{what}: {attempt:?}");
 }
 
