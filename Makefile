@@ -13,7 +13,7 @@ NEXTEST = $(shell $(PYTHON) tests/suites/prepare.py nextest | tail -n 1)
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME POLICY
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve cluster test check build format rules lint clippy documentation units black-box sdk-python e2e hub5 chart image node languages profiles signatures soak policy-soak environments workloads fuzz mutants control-plane bench scale environment fmt clean
+.PHONY: help run serve cluster test check build guests format rules lint clippy documentation units black-box sdk-python e2e hub5 chart image node languages profiles signatures soak policy-soak environments workloads fuzz mutants control-plane bench scale environment fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15

@@ -271,10 +271,8 @@ fn may_be_asked(url: &Url, plain_http: &[String]) -> bool {
 /// most.
 fn redirects(plain_http: Arc<[String]>) -> Policy {
     Policy::custom(move |attempt| {
-        if attempt.previous().len() > 10 {
-            attempt.error("it redirects without end")
-        } else if may_be_asked(attempt.url(), &plain_http) {
-            attempt.follow()
+        if may_be_asked(attempt.url(), &plain_http) {
+            Policy::default().redirect(attempt)
         } else {
             attempt.error(ELSEWHERE)
         }

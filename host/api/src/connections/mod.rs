@@ -22,7 +22,7 @@ use tokio_rustls::rustls;
 use wasmspawner_core::config::{HttpConfig, PeerRange};
 use wasmspawner_core::names::Username;
 
-use crate::connections::tls::Tls;
+use self::tls::Tls;
 use wasmspawner_tasks::per_key::PerKey;
 
 /// The limits on visitors of the API whose requests are read at a time: in total, and from one address.

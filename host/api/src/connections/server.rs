@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{ServiceExt as _, service_fn};
 
-use crate::connections::{Connections, Visitor};
+use super::{Connections, Visitor};
 
 /// The time limit for a caller to send the head of the next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::policy::compose::Source;
 
-use crate::problem::request_id::RequestId;
+use self::request_id::RequestId;
 use wasmspawner_spawner::DeniedBy;
 
 /// The refusal of a request. [`render`], which knows the request's id, turns it into a body.

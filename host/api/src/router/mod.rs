@@ -11,10 +11,10 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use self::around::{every_request, panicked};
+use self::ready::when_ready;
 use super::openapi::{browse, get_openapi};
 use super::state::Api;
-use crate::router::around::{every_request, panicked};
-use crate::router::ready::when_ready;
 use crate::routes::blueprints::{list_blueprint_choices, list_blueprints, resolve_blueprint};
 use crate::routes::config::reload_config;
 use crate::routes::dask_pools::{

@@ -21,7 +21,7 @@ use super::spawn::{
 use crate::problem::{Detail, Problem};
 
 /// The limit on the characters of a certificate or its key.
-const MAX_PEM_BYTES: usize = 16 << 10;
+const MAX_PEM_CHARS: usize = 16 << 10;
 /// The longest idle time-out: a year, in seconds.
 const MAX_IDLE_SECONDS: u32 = 366 * 24 * 60 * 60;
 
@@ -76,7 +76,7 @@ fn workers() -> Schema {
 
 /// The schema of `tls`.
 fn certificate() -> Object {
-    let pem = || ObjectBuilder::new().schema_type(Type::String).max_length(Some(MAX_PEM_BYTES));
+    let pem = || ObjectBuilder::new().schema_type(Type::String).max_length(Some(MAX_PEM_CHARS));
     let pem = |what: &str| pem().pattern(Some(format!("^-----BEGIN [A-Z ]*{what}-----[^\\u0000]*$"))).build();
     ObjectBuilder::new()
         .property("certificate", pem("CERTIFICATE"))
@@ -213,7 +213,7 @@ fn whole(value: &Json) -> Option<u32> {
 }
 
 fn pair(mut fields: Map<String, Json>, mistakes: &mut Vec<Detail>) -> (String, String) {
-    let mut texts = Texts { at: vec!["body", "tls"], fields: &mut fields, longest: MAX_PEM_BYTES, mistakes };
+    let mut texts = Texts { at: vec!["body", "tls"], fields: &mut fields, longest: MAX_PEM_CHARS, mistakes };
     let (certificate, key) = (texts.required("certificate"), texts.required("key"));
     for (name, text, what) in [("certificate", &certificate, "CERTIFICATE"), ("key", &key, "PRIVATE KEY")] {
         let first = text.lines().next().unwrap_or_default();

@@ -20,9 +20,9 @@ use crate::problem::{Detail, Problem};
 
 /// The limits on the number of words in a kernel's command, and on the characters of each word.
 const MAX_WORDS: usize = 128;
-const MAX_WORD_BYTES: usize = 4096;
+const MAX_WORD_CHARS: usize = 4096;
 /// The limit on the characters of any other text.
-const MAX_TEXT_BYTES: usize = 1024;
+const MAX_TEXT_CHARS: usize = 1024;
 
 /// The kernel to start.
 #[derive(Debug, Serialize, ToSchema)]
@@ -50,7 +50,7 @@ pub(crate) struct KernelBody {
 
 /// The schema of `command`. The first word is the program.
 fn command_words() -> Array {
-    let word = || text(MAX_WORD_BYTES, r"^[^\u0000]*$");
+    let word = || text(MAX_WORD_CHARS, r"^[^\u0000]*$");
     ArrayBuilder::new()
         .prefix_items([word().min_length(Some(1)).build()])
         .items(word().build())
@@ -62,8 +62,8 @@ fn command_words() -> Array {
 
 /// The schema of `connection`: with the kernel's keys for `CurveZMQ`, or without them.
 fn connection_keys() -> Schema {
-    let any = || text(MAX_TEXT_BYTES, r"^[^\u0000]*$").build();
-    let scheme = text(MAX_TEXT_BYTES, r"^(hmac-[^\u0000]*)?$").examples([json!("hmac-sha256")]).build();
+    let any = || text(MAX_TEXT_CHARS, r"^[^\u0000]*$").build();
+    let scheme = text(MAX_TEXT_CHARS, r"^(hmac-[^\u0000]*)?$").examples([json!("hmac-sha256")]).build();
     let plain = || {
         ObjectBuilder::new()
             .property("key", any())
@@ -104,7 +104,7 @@ pub(crate) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem> {
     let options = parse_options(&options, &mut mistakes);
     let env = parse_env(env, &mut mistakes);
     let mut at_top =
-        Texts { at: vec!["body"], fields: &mut fields, longest: MAX_TEXT_BYTES, mistakes: &mut mistakes };
+        Texts { at: vec!["body"], fields: &mut fields, longest: MAX_TEXT_CHARS, mistakes: &mut mistakes };
     let name = at_top.required("kernel_name");
     // Only for this field, null means the same as a missing one.
     at_top.fields.retain(|name, value| name != "working_dir" || !value.is_null());
@@ -173,13 +173,13 @@ fn command(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Vec<String> {
     };
     let sound = |words: &Vec<String>| {
         (1..=MAX_WORDS).contains(&words.len())
-            && words.iter().all(|word| word.chars().count() <= MAX_WORD_BYTES)
+            && words.iter().all(|word| word.chars().count() <= MAX_WORD_CHARS)
             && !words[0].is_empty()
             && words.iter().all(|word| !word.contains('\0'))
     };
     words.filter(sound).unwrap_or_else(|| {
         let msg = format!(
-            "must be a list of 1 to {MAX_WORDS} strings without NUL, each of at most {MAX_WORD_BYTES} characters, the \
+            "must be a list of 1 to {MAX_WORDS} strings without NUL, each of at most {MAX_WORD_CHARS} characters, the \
              program first"
         );
         mistakes.push(Detail::new(["body", "command"], "invalid_command", msg));
@@ -189,7 +189,7 @@ fn command(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Vec<String> {
 
 fn parse_connection(mut fields: Map<String, Json>, mistakes: &mut Vec<Detail>) -> Connection {
     let mut texts =
-        Texts { at: vec!["body", "connection"], fields: &mut fields, longest: MAX_TEXT_BYTES, mistakes };
+        Texts { at: vec!["body", "connection"], fields: &mut fields, longest: MAX_TEXT_CHARS, mistakes };
     let key = SecretString::new(texts.required("key"));
     let signature_scheme = texts.required("signature_scheme");
     let _ = texts.optional("kernel_name");

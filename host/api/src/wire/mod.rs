@@ -1,4 +1,4 @@
-//! The bodies of requests and answers. Nothing outside `http` uses these types, so that internal types can change
+//! The bodies of requests and answers. Nothing outside this crate uses these types, so that internal types can change
 //! without changing the API.
 
 mod blueprints;

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::lab::LabKey;
 use crate::labels::{
     COMPONENT_LABEL, ENVIRONMENT, INSTANCE_LABEL, JOB_ID_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE,
     SERVER_LABEL, SERVERNAME_ANNOTATION, SPAWN_LABEL, USER_LABEL, USERNAME_ANNOTATION, of_installation,
 };
-use crate::names::{LabelValue, ObjectName, ServerName, Username};
+use crate::names::{LabelValue, ObjectName};
 use crate::policy::ValidatedSpawn;
 
 const ARGO_CD_INSTANCE: &str = "argocd.argoproj.io/instance";
@@ -29,14 +28,6 @@ pub fn spawn_selector(instance: &LabelValue, spawn: &LabelValue) -> String {
 /// Selects the environment `ConfigMap`s of all labs.
 pub fn environment_selector(instance: &LabelValue) -> String {
     format!("{},{COMPONENT_LABEL}={ENVIRONMENT}", service_selector(instance))
-}
-
-/// Returns the lab that an object belongs to, according to its annotations.
-pub fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
-    let annotations = metadata.annotations.as_ref()?;
-    let user = Username::parse(annotations.get(USERNAME_ANNOTATION)?.as_str()).ok()?;
-    let server = ServerName::parse(annotations.get(SERVERNAME_ANNOTATION)?.as_str()).ok()?;
-    Some(LabKey::new(user, server))
 }
 
 /// Builds the metadata of an object that belongs to one lab.

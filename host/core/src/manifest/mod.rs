@@ -40,7 +40,7 @@ pub use child::ParentPod;
 pub use dask_pool::{PoolObjects, build_dask_pool, dashboard_url, dask_worker, scheduler_address};
 pub use injection::{InjectedLab, Injection, build_injected};
 pub use kernel::build_kernel;
-pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
+pub use metadata::{environment_selector, service_selector, spawn_selector};
 pub use object_kind::ObjectKind;
 pub use objects::{
     KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, KINDS_IN_OWN_CLUSTER, LabObject, LabObjects,

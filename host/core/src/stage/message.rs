@@ -2,12 +2,12 @@
 //! brackets, for those who help the user.
 
 /// Largest length of the cluster's message in characters; the rest is cut off.
-const MAX_DETAIL_BYTES: usize = 300;
+const MAX_DETAIL_CHARS: usize = 300;
 
 /// Returns `text`, followed by the cluster's message in brackets if there is one.
 pub(super) fn with_detail(text: &str, detail: &str) -> String {
     let detail = detail.trim().trim_end_matches('.');
-    match detail.char_indices().nth(MAX_DETAIL_BYTES) {
+    match detail.char_indices().nth(MAX_DETAIL_CHARS) {
         _ if detail.is_empty() => format!("{text}."),
         Some((end, _)) => format!("{text} ({}...).", &detail[..end]),
         None => format!("{text} ({detail})."),

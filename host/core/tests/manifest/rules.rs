@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::manifest::{
-    KINDS_DELETED_BY_LABEL, LabObject, lab_key, service_selector, spawn_selector,
-};
-use wasmspawner_core::names::{LabelValue, Username};
+use wasmspawner_core::labels::{SERVERNAME_ANNOTATION, USERNAME_ANNOTATION};
+use wasmspawner_core::manifest::{KINDS_DELETED_BY_LABEL, LabObject, service_selector, spawn_selector};
+use wasmspawner_core::names::{LabelValue, ServerName, Username};
 use wasmspawner_core::policy::compose::Source;
 
 use super::case::{Case, TOKEN};
@@ -257,6 +257,14 @@ fn a_site_lifts_single_parts_of_the_security_baseline() {
     assert_eq!(context.capabilities.unwrap().drop, Some(vec!["ALL".to_owned()]));
     assert_eq!(spec(&pod).security_context.clone().unwrap().seccomp_profile.unwrap().type_, "Unconfined");
     assert_eq!(spec(&pod).automount_service_account_token, Some(false));
+}
+
+/// Returns the lab that an object belongs to, according to its annotations.
+fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
+    let annotations = metadata.annotations.as_ref()?;
+    let user = Username::parse(annotations.get(USERNAME_ANNOTATION)?.as_str()).ok()?;
+    let server = ServerName::parse(annotations.get(SERVERNAME_ANNOTATION)?.as_str()).ok()?;
+    Some(LabKey::new(user, server))
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::core::{ApiResource, DynamicResourceScope, GroupVersionKind};
+use kube::{Client, Resource};
 use serde::Deserialize as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -148,10 +148,7 @@ impl WorkloadRequests {
             }
         };
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("apps", "v1", kind), plural);
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), lab.workload.namespace.as_str(), &resource);
-        let to_delete: Api<Readable<DynamicObject>> =
-            Api::namespaced_with(self.client.clone(), lab.workload.namespace.as_str(), &resource);
+        let revisions: Api<Readable<DynamicObject>> = self.beside(&lab.workload, &resource);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         // The workload is read before its revisions, so that the list contains everything that its controller had made
         // until then.
@@ -169,7 +166,8 @@ impl WorkloadRequests {
             is_ours.then(|| Leftover::of(revision))
         };
         let action = format!("list the revisions of {}", lab.workload);
-        let ours = list_pages(&api, "", REVISIONS_AT_ONCE, &action, ours).await?;
+        let listed: Api<DynamicObject> = self.beside(&lab.workload, &resource);
+        let ours = list_pages(&listed, "", REVISIONS_AT_ONCE, &action, ours).await?;
         let (unused, used): (Vec<_>, Vec<_>) = ours.into_iter().partition(|revision| revision.is_unused);
         let deleted = unused.iter().map(async |revision| {
             let name = revision.name.as_str();
@@ -179,7 +177,7 @@ impl WorkloadRequests {
             };
             let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
             let action = format!("delete {kind} {name}");
-            match retrying(&retry_policy, &action, || to_delete.delete(name, &params)).await {
+            match retrying(&retry_policy, &action, || revisions.delete(name, &params)).await {
                 Ok(_) => Ok(true),
                 Err(error) if is_gone(&error) => Ok(true),
                 // The revision has changed: somebody may use it again.
@@ -217,11 +215,15 @@ impl WorkloadRequests {
     }
 
     fn api(&self, workload: &Workload) -> Api<Readable<DynamicObject>> {
-        Api::namespaced_with(
-            self.client.clone(),
-            workload.namespace.as_str(),
-            &workload_resource(workload.kind),
-        )
+        self.beside(workload, &workload_resource(workload.kind))
+    }
+
+    /// The objects of a kind in the namespace of the workload.
+    fn beside<K>(&self, workload: &Workload, resource: &ApiResource) -> Api<K>
+    where
+        K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+    {
+        Api::namespaced_with(self.client.clone(), workload.namespace.as_str(), resource)
     }
 }
 

@@ -88,9 +88,9 @@ impl Link {
         question: impl FnOnce() -> Question,
     ) {
         match answer {
-            Some(Ok(answer)) => self.compare_told(engine, || answer_json(Ok(json!(answer))), question),
+            Some(Ok(answer)) => self.compare_json(engine, || answer_json(Ok(json!(answer))), question),
             Some(Err(error)) => self.compare_error(engine, error, question),
-            None => self.compare_told(engine, || Value::Null, question),
+            None => self.compare_json(engine, || Value::Null, question),
         }
     }
 
@@ -102,12 +102,12 @@ impl Link {
         question: impl FnOnce() -> Question,
     ) {
         if !error.kind.is_overload() {
-            self.compare_told(engine, || answer_json(Err(error)), question);
+            self.compare_json(engine, || answer_json(Err(error)), question);
         }
     }
 
     /// Does the same for an answer in the JSON form of [`told`].
-    pub(crate) fn compare_told(
+    pub(crate) fn compare_json(
         &self,
         engine: &Arc<Engine>,
         live: impl FnOnce() -> Value,

@@ -24,12 +24,12 @@ use wasmspawner_core::policy::{
 };
 use wasmspawner_core::quota::{Quota, Usage};
 
+use self::event_queue::EventQueue;
+use self::link::Link;
+use self::loader::{Chain, load_chain};
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError};
 use super::policy::Policy;
-use crate::chain::event_queue::EventQueue;
-use crate::chain::link::Link;
-use crate::chain::loader::{Chain, load_chain};
 use crate::names::hook::Hook;
 use crate::names::policy_name::PolicyName;
 use crate::policy::question::Question;
@@ -349,12 +349,12 @@ impl Policies {
             }
             Some(Err(error)) => link.compare_error(&self.engine, error, build_pod),
             Some(Ok(BothAnswers { customization, server, .. })) => {
-                link.compare_told(&self.engine, || json!(customization), build_pod);
-                link.compare_told(&self.engine, || json!(server), lab_server);
+                link.compare_json(&self.engine, || json!(customization), build_pod);
+                link.compare_json(&self.engine, || json!(server), lab_server);
             }
             None => {
-                link.compare_told(&self.engine, || Value::Null, build_pod);
-                link.compare_told(&self.engine, || Value::Null, lab_server);
+                link.compare_json(&self.engine, || Value::Null, build_pod);
+                link.compare_json(&self.engine, || Value::Null, lab_server);
             }
         }
     }

@@ -12,15 +12,15 @@ use futures::future::BoxFuture;
 use wasmtime::component::{InstancePre, Linker, ResourceTableError};
 use wasmtime::{CallHook, Store, Trap, UpdateDeadline};
 
+use self::background::{Background, Pace};
+use self::compiler::Compiler;
+use self::config::config;
 use super::errors::{CallErrorKind, EngineError};
 use super::limits::{DeadlineExceeded, Limits, MemoryExceeded, NoSharedMemory, as_millis};
 use super::site_data::Documents;
 use crate::contract::call_state::CallState;
 use crate::contract::hook_table::{Calling, Ended, Guest, WrongType};
 use crate::contract::package;
-use crate::engine::background::{Background, Pace};
-use crate::engine::compiler::Compiler;
-use crate::engine::config::config;
 use crate::limits::machine_memory;
 use crate::limits::slots::{PolicySlots, Slots};
 use crate::limits::time_slice::{InSlices, Length, TICK, TimeSlice};

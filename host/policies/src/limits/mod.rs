@@ -11,7 +11,7 @@ use std::time::Duration;
 use wasmspawner_core::config::CallLimits;
 use wasmtime::ResourceLimiter;
 
-use crate::limits::shared_memory::SharedMemory;
+use self::shared_memory::SharedMemory;
 use crate::names::hook::Hook;
 
 /// The limits of one call of a policy.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::shared_memory::{PAGE, SharedMemory};
+use super::{MEMORY_SLOT, as_millis};
 use crate::errors::CallErrorKind;
-use crate::limits::{MEMORY_SLOT, as_millis};
 
 /// The slots and the memory for calls. A policy with slow or large calls takes at most half of either, so that others
 /// need not wait for it.

@@ -28,16 +28,16 @@ use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::user_string::Wanted;
 use wasmspawner_core::workload::Workload;
 
+use super::blueprints;
 use super::blueprints::Chosen;
 use super::child_limits::{allow_another, allow_workers, follow_rules_of_site};
+use super::image_menu;
 use super::permission::{authorize, forbidden, limits, quotas};
+use super::programs;
 use super::running_lab::RunningLab;
 use super::user_use::UserUse;
 use crate::context::Context;
 use crate::context::rules::SiteRules;
-use crate::decide::blueprints;
-use crate::decide::image_menu;
-use crate::decide::programs;
 use crate::errors::SpawnError;
 use crate::published::snapshot::LabDetails;
 

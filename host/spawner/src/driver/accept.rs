@@ -15,8 +15,8 @@ use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnSpec, SpawnSt
 use super::{Driver, Preparation};
 use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
+use super::place_observer::PlaceObserver;
 use crate::decide::approve::Approved;
-use crate::driver::place_observer::PlaceObserver;
 use crate::errors::SpawnError;
 use crate::labs::message::StopRequest;
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn, soon};

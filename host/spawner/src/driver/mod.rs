@@ -37,11 +37,11 @@ use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::StagePolicy;
 use wasmspawner_core::volumes::Release;
 
+use self::place_observer::PlaceObserver;
+use self::requests::TaskResult;
 use crate::context::Context;
 use crate::decide::approve::Approved;
 use crate::decide::evaluate::Decided;
-use crate::driver::place_observer::PlaceObserver;
-use crate::driver::requests::TaskResult;
 use crate::errors::SpawnError;
 use crate::labs::Labs;
 use crate::labs::message::{Message, Waiting};

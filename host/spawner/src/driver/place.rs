@@ -7,10 +7,10 @@ use wasmspawner_core::lifecycle::{Event, LabTimeLimits};
 use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Place, PlaceWorkload};
 
+use super::bind::waiting_for;
 use super::{Driver, Preparation};
 use crate::decide::evaluate::Decided;
 use crate::decide::workload_requests::WorkloadLab;
-use crate::driver::bind::waiting_for;
 
 impl Driver {
     /// Begins to wait for an environment. The lab's record names the claim before the claim is made.

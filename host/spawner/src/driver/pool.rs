@@ -16,9 +16,9 @@ use wasmspawner_core::record::Place;
 use wasmspawner_core::spawn_key::SpawnKind;
 
 use super::Driver;
+use super::place_observer::PlaceObserver;
+use super::requests::{PoolSized, TaskResult};
 use crate::context::Context;
-use crate::driver::place_observer::PlaceObserver;
-use crate::driver::requests::{PoolSized, TaskResult};
 use crate::errors::denied_by::DeniedBy;
 use crate::errors::{SpawnError, failure};
 use crate::labs::quota_claims::share_of;

@@ -12,7 +12,7 @@ use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{Finding, Stage};
 
 use super::Driver;
-use crate::driver::place_observer::PlaceObserver;
+use super::place_observer::PlaceObserver;
 use crate::labs::lab_events::event_of;
 use crate::labs::quota_claims::share_of;
 use crate::published::live_log::LiveLog;

@@ -11,9 +11,9 @@ use wasmspawner_core::lifecycle::{Blame, Event, Failure, RecordState, Request, p
 use wasmspawner_core::record::{Place, SpawnStatus};
 
 use super::accept::desired;
+use super::bind::{ToBind, bind};
+use super::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
 use super::{Driver, Preparation, pool};
-use crate::driver::bind::{ToBind, bind};
-use crate::driver::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{CreatedLab, on_behalf_of};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};

@@ -6,7 +6,7 @@ use wasmspawner_core::lifecycle::{Blame, Failure, LabStatus, Refusal};
 use wasmspawner_core::names::NameError;
 use wasmspawner_core::policy::{Denial, FieldError};
 
-use crate::errors::denied_by::DeniedBy;
+use self::denied_by::DeniedBy;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError};
 use wasmspawner_policies::{CallBlame, CallError, CallErrorKind};
 

@@ -26,7 +26,7 @@ const IMAGE_ANNOTATION: &str = "wasmspawner.io/prepull-image";
 /// Annotation: the cluster autoscaler may remove a node in spite of this pod.
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /// The largest length of a kubelet's message in characters; the rest is cut off.
-const MAX_DETAIL_BYTES: usize = 300;
+const MAX_DETAIL_CHARS: usize = 300;
 
 /// The UID and GID of the container, which does nothing: those of `nobody`.
 const NOBODY: i64 = 65534;
@@ -239,6 +239,6 @@ fn sentence(reason: &str, message: Option<&str>) -> String {
         None => reason.to_owned(),
     };
     let visible = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let cut: String = visible.clone().take(MAX_DETAIL_BYTES).collect();
-    if visible.count() > MAX_DETAIL_BYTES { format!("{cut}...") } else { cut }
+    let cut: String = visible.clone().take(MAX_DETAIL_CHARS).collect();
+    if visible.count() > MAX_DETAIL_CHARS { format!("{cut}...") } else { cut }
 }
