@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
-use wasmspawner_core::digest::Digest;
-use wasmspawner_core::form::{FormContext, image_fields};
 use wasmspawner_core::images::{
     Inventory, LabNode, Needs, NodeImages, NodeRules, PrepullLimits, PullHistory, Refresh, RepositoryImages,
     Tag, WantedImage, offer, plan, resolved,
 };
+use wasmspawner_core::policy::form::{FormContext, image_fields};
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, Subject, User};
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_policies::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_registry::inventory::LiveInventory;
 use wasmspawner_tests::guests;
@@ -45,7 +45,7 @@ fn tags() -> Vec<String> {
 
 fn inventory(tags: &[String]) -> anyhow::Result<Inventory> {
     let tags: Vec<Tag> = tags.iter().map(|tag| Ok(Tag::parse(tag)?)).collect::<anyhow::Result<_>>()?;
-    let digest = |tag: &Tag| (tag.clone(), Refresh::Digest(Digest::of(tag.as_str().as_bytes())));
+    let digest = |tag: &Tag| (tag.clone(), Refresh::Digest(Digest::sha256(tag.as_str().as_bytes())));
     let digests = tags.iter().map(digest).collect();
     let images = resolved(&RepositoryImages::default(), tags, &digests, None, Timestamp::now());
     Ok(Inventory::default().with(REPOSITORY.parse()?, images))
@@ -71,7 +71,7 @@ fn plans(tags: &[String], registries: &Inventory) -> anyhow::Result<()> {
     };
     let (history, now) = (PullHistory::default(), Timestamp::now());
     let planned = measure("plan of 500 nodes and 20 images", 50, || {
-        let needs = Needs::of(&wanted, registries, &nodes, &history, now);
+        let needs = Needs::from_wanted(&wanted, registries, &nodes, &history, now);
         plan(&needs.missing, &[], &history, &nodes, &limits, now)
     });
     let changed = measure("one of 500 nodes has changed", 50, || {
@@ -90,7 +90,7 @@ fn wanted(tag: &str) -> WantedImage {
 /// The names of images on a node: half of the wanted ones, and others.
 fn names(tags: &[String], number: usize) -> Vec<String> {
     let has = |at: &usize| *at >= WANTED || (at + number).is_multiple_of(2);
-    let named = |at: usize| format!("{REPOSITORY}@{}", Digest::of(tags[at].as_bytes()));
+    let named = |at: usize| format!("{REPOSITORY}@{}", Digest::sha256(tags[at].as_bytes()));
     (0..LISTED).filter(has).map(named).collect()
 }
 
@@ -104,7 +104,7 @@ fn node(tags: &[String], number: usize) -> anyhow::Result<LabNode> {
 async fn menus(registries: &Inventory) -> anyhow::Result<()> {
     let program = env!("CARGO_BIN_EXE_wasmspawner-under-test").into();
     let compiler = Compiler { program, ..Compiler::default() };
-    let inventory = LiveInventory::of(registries.clone(), NodeImages::default());
+    let inventory = LiveInventory::from_parts(registries.clone(), NodeImages::default());
     let options = EngineOptions { compiler, inventory, ..EngineOptions::default() };
     let source = json!({ "type": "docker", "registry": "registry.example.org", "repository": "site/lab" });
     let config = json!({

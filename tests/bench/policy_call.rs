@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use wasmspawner_core::form::FormContext;
+use wasmspawner_core::policy::form::FormContext;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User};
-use wasmspawner_core::quota::Usage;
+use wasmspawner_core::users::quota::Usage;
 use wasmspawner_policies::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_tests::guests;
 

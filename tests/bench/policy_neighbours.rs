@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use wasmspawner_core::policy::{LabRequest, Subject, User};
-use wasmspawner_core::quota::Usage;
+use wasmspawner_core::users::quota::Usage;
 use wasmspawner_policies::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_tests::guests;
 

@@ -42,7 +42,7 @@ EXPECTED = {
         ("POST /labs/{username}/spawn", "403"),
     },
     "administrator": {
-        ("GET /kept", "200"),
+        ("GET /retained", "200"),
         ("GET /orphans", "200"),
         ("GET /policies", "200"),
         ("POST /policies/reload", "200"),

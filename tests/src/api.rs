@@ -95,7 +95,7 @@ impl Client {
         if let Some(id) = last_seen {
             request = request.header("Last-Event-ID", id);
         }
-        Ok(Events::of(request.send().await?.error_for_status()?))
+        Ok(Events::from_response(request.send().await?.error_for_status()?))
     }
 
     /// Starts a lab and waits until the operation ends. Returns its events.

@@ -15,7 +15,7 @@ pub struct CompiledPolicies(PathBuf);
 
 impl CompiledPolicies {
     /// The folder beside the files that cargo keeps for the tests of the program.
-    pub(crate) fn of(program: &Path) -> Self {
+    pub(crate) fn from_program(program: &Path) -> Self {
         static CLEANED: Once = Once::new();
         let target = program.ancestors().nth(2).unwrap_or(program);
         let folder = target.join("tmp/compiled-policies");

@@ -29,7 +29,7 @@ pub struct Events {
 
 impl Events {
     /// The events of an answer.
-    pub fn of(response: reqwest::Response) -> Self {
+    pub fn from_response(response: reqwest::Response) -> Self {
         Self { response, buffer: String::new(), transcript: String::new() }
     }
 

@@ -11,8 +11,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
-use wasmspawner_core::definitions::definitions;
 use wasmspawner_core::record;
+use wasmspawner_core::record::definitions::definitions;
 
 /// The message of a test without a cluster.
 pub const SKIPPED: &str = "skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane";

@@ -15,9 +15,9 @@ use kube::api::{Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use wasmspawner_core::access::Scope;
 use wasmspawner_core::names::Username;
-use wasmspawner_core::token::{TokenDigest, TokenEntry};
+use wasmspawner_core::users::access::Scope;
+use wasmspawner_core::users::token::{TokenDigest, TokenEntry};
 
 use crate::api::Client;
 use crate::compiled_policies::CompiledPolicies;
@@ -100,7 +100,7 @@ impl Service {
 
     /// Starts the service, and waits until it is ready.
     pub async fn run(&mut self) -> anyhow::Result<()> {
-        let (compiled, state) = (CompiledPolicies::of(&self.binary), self.folder().join("state"));
+        let (compiled, state) = (CompiledPolicies::from_program(&self.binary), self.folder().join("state"));
         compiled.lend(&state)?;
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_file())?;
         let mut command = self.command();
@@ -200,7 +200,7 @@ impl Service {
     pub fn client(&self, name: &str, scopes: &[Scope]) -> anyhow::Result<Client> {
         let token = format!("{name}-{scopes:?}").replace([' ', ',', '[', ']'], "");
         let entry = TokenEntry {
-            sha256: TokenDigest::of(&token),
+            sha256: TokenDigest::from_token(&token),
             user: Username::parse(name)?,
             scopes: scopes.iter().copied().collect(),
             expires: None,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use wasmspawner_core::form::{Form, check, render};
+use wasmspawner_core::policy::form::{Form, check, render};
 
 const EVERY_KIND: &str = include_str!("golden/form/every-kind.case.yaml");
 

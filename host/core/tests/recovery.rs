@@ -4,16 +4,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::stage::{Analysis, Stage};
 use wasmspawner_core::lifecycle::{
     Effect, Event, Failure, LabStatus, Observed, OperationKind, Phase, Presence, RestartPolicy, TimeLimits,
 };
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKind;
 use wasmspawner_core::names::{NamespaceName, ObjectName, ServerName, Username};
 use wasmspawner_core::record::{
     Desired, LabDescription, OperationSpec, Place, Recovered, SpawnSpec, SpawnStatus, recover,
 };
-use wasmspawner_core::spawn_key::SpawnKind;
-use wasmspawner_core::stage::{Analysis, Stage};
 
 const LIMITS: TimeLimits =
     TimeLimits { spawn: SignedDuration::from_secs(600), delete: SignedDuration::from_secs(60) };
@@ -34,7 +34,7 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
         server: ServerName::default(),
         parent: None,
         desired,
-        operation: OperationSpec::of(&LIMITS.operation(job(1), kind, at(0)), Some("ada".into())),
+        operation: OperationSpec::from_operation(&LIMITS.operation(job(1), kind, at(0)), Some("ada".into())),
         place: Place {
             namespace: NamespaceName::parse("nublado-ada").unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
-use wasmspawner_core::stage::{ObservedPod, Severity, Stage, StagePolicy, analyze};
+use wasmspawner_core::lifecycle::stage::{ObservedPod, Severity, Stage, StagePolicy, analyze};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use serde::Deserialize;
-use wasmspawner_core::stage::{ObservedPod, Severity, Stage, StagePolicy, analyze};
+use wasmspawner_core::lifecycle::stage::{ObservedPod, Severity, Stage, StagePolicy, analyze};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::stage::{Analysis, Stage, StagePolicy};
 use wasmspawner_core::lifecycle::{
     Effect, Event, Lab, LabTimeLimits, Observed, OperationKind, Presence, RestartPolicy, TimeLimits,
 };
-use wasmspawner_core::spawn_key::SpawnKind;
-use wasmspawner_core::stage::{Analysis, Stage, StagePolicy};
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKind;
 use wasmspawner_core::workload::{
     LabMark, LabPod, Look, Revisions, Seen, Workload, WorkloadObject, leftovers, look, remainder,
 };
@@ -22,7 +22,7 @@ const NOW: &str = "0196f000-0000-7000-8000-000000000001";
 const BEFORE: &str = "0196f000-0000-7000-8000-000000000000";
 
 fn mark() -> LabMark {
-    LabMark::of(SPAWN)
+    LabMark::from_spawn(SPAWN)
 }
 
 fn template(operation: Option<&str>) -> Value {
@@ -277,7 +277,7 @@ fn what_somebody_has_copied_of_a_lab_is_removed_and_nothing_else() {
     assert_eq!(patch, expected);
     let clean = deployment(&json!({ "template": template(None) }));
     assert_eq!(leftovers(&clean.template, &mark(), "injected.wasmspawner.io/test"), None);
-    let other = LabMark::of("another");
+    let other = LabMark::from_spawn("another");
     assert_eq!(
         leftovers(&object.template, &other, "injected.wasmspawner.io/test"),
         None,

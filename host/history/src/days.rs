@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use wasmspawner_core::names::Username;
-use wasmspawner_core::past_use::{DaysOfUser, Run};
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
+use wasmspawner_core::policy::usage::{DaysOfUser, Run};
 
 use super::History;
 use super::disk::Write;
@@ -18,7 +18,7 @@ pub(super) struct Days {
 }
 
 impl Days {
-    pub(super) fn of(users: Vec<(Username, DaysOfUser)>) -> Self {
+    pub(super) fn from_users(users: Vec<(Username, DaysOfUser)>) -> Self {
         Self { of_users: Mutex::new(users.into_iter().collect()) }
     }
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, mpsc};
 use jiff::Timestamp;
 use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use wasmspawner_core::names::Username;
-use wasmspawner_core::operation_record::OperationRecord;
-use wasmspawner_core::past_use::DaysOfUser;
+use wasmspawner_core::policy::usage::DaysOfUser;
+use wasmspawner_core::record::operation_record::OperationRecord;
 
 use super::entry::Shared;
 

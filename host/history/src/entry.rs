@@ -3,12 +3,12 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use jiff::Timestamp;
-use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::Outcome;
-use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::lifecycle::progress::LoggedEntry;
+use wasmspawner_core::lifecycle::stage::Finding;
+use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::policy::compose::FieldsBySource;
-use wasmspawner_core::progress::LoggedEntry;
-use wasmspawner_core::stage::Finding;
+use wasmspawner_core::record::operation_record::OperationRecord;
 
 use super::History;
 

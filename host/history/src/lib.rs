@@ -10,10 +10,10 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, mps
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Failure, Outcome};
-use wasmspawner_core::operation_record::OperationRecord;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKey;
+use wasmspawner_core::record::operation_record::OperationRecord;
 
 use self::days::Days;
 use self::disk::{Opened, Write};
@@ -59,7 +59,7 @@ impl History {
     /// Opens or creates the history in `file`.
     pub fn open(file: &Path, keep: Retention) -> Result<Self, HistoryError> {
         let (Opened { records, days, last_seen }, disk) = disk::open(file)?;
-        let days = Arc::new(Days::of(days));
+        let days = Arc::new(Days::from_users(days));
         let history = Self { disk: Some(disk), days, last_seen, ..Self::in_memory(keep) };
         for record in records {
             let key = record.key.clone();
@@ -83,19 +83,19 @@ impl History {
 
     /// The record of one operation.
     pub fn find(&self, key: &SpawnKey, job_id: JobId) -> Option<HistoryEntry> {
-        let shared = self.read().of(key).find(|known| known.job_id() == job_id).cloned()?;
+        let shared = self.read().operations(key).find(|known| known.job_id() == job_id).cloned()?;
         Some(HistoryEntry::new(self.clone(), shared))
     }
 
     /// The records of a lab, newest first.
-    pub fn of(&self, key: &SpawnKey) -> Vec<OperationRecord> {
-        let shared: Vec<_> = self.read().of(key).cloned().collect();
+    pub fn operations(&self, key: &SpawnKey) -> Vec<OperationRecord> {
+        let shared: Vec<_> = self.read().operations(key).cloned().collect();
         shared.iter().map(|record| record.copy()).collect()
     }
 
     /// The newest record of a lab.
     pub fn last(&self, key: &SpawnKey) -> Option<OperationRecord> {
-        let shared = self.read().of(key).next().cloned()?;
+        let shared = self.read().operations(key).next().cloned()?;
         Some(shared.copy())
     }
 
@@ -153,7 +153,7 @@ impl History {
         let dropped = {
             let mut records = self.write();
             // A record that was dropped is not added again.
-            if records.of(&key).any(|known| Arc::ptr_eq(known, shared)) {
+            if records.operations(&key).any(|known| Arc::ptr_eq(known, shared)) {
                 records.end(&key, shared);
             }
             records.drop_above(&key, MAX_OPERATIONS_OF_LAB, self.keep.operations)

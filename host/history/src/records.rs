@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wasmspawner_core::lab::JobId;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 use super::entry::Shared;
 
@@ -24,7 +24,7 @@ impl HistoryRecords {
         self.count
     }
 
-    pub(super) fn of(&self, key: &SpawnKey) -> impl Iterator<Item = &Arc<Shared>> {
+    pub(super) fn operations(&self, key: &SpawnKey) -> impl Iterator<Item = &Arc<Shared>> {
         self.of_labs.get(key).into_iter().flatten()
     }
 
@@ -56,7 +56,7 @@ impl HistoryRecords {
         in_all: usize,
     ) -> Vec<Arc<Shared>> {
         let mut dropped = Vec::new();
-        let of_lab: Vec<Arc<Shared>> = self.of(key).skip(of_one_lab).cloned().collect();
+        let of_lab: Vec<Arc<Shared>> = self.operations(key).skip(of_one_lab).cloned().collect();
         for record in of_lab {
             if let Some(ended_at) = record.ended_at() {
                 self.ended.remove(&(ended_at, record.job_id()));

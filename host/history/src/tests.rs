@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lifecycle::progress::{Entry, LoggedEntry};
 use wasmspawner_core::lifecycle::{Operation, OperationKind};
 use wasmspawner_core::names::Username;
-use wasmspawner_core::past_use::Run;
-use wasmspawner_core::progress::{Entry, LoggedEntry};
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::policy::usage::Run;
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn note_info(entry: &HistoryEntry, number: usize) {
 
 fn numbers(history: &History, user: &str) -> Vec<u128> {
     history
-        .of(&lab(user))
+        .operations(&lab(user))
         .iter()
         .map(|record| record.job_id.to_string().parse::<uuid::Uuid>().unwrap().as_u128())
         .collect()
@@ -98,7 +98,8 @@ fn operations_that_a_crash_left_open_are_closed() {
     begin(&history, "ada", 1);
     begin(&history, "ada", 2);
     history.close_interrupted(at(9), |_| Some(job(2)));
-    let open: Vec<bool> = history.of(&lab("ada")).iter().map(|record| record.ended_at.is_none()).collect();
+    let open: Vec<bool> =
+        history.operations(&lab("ada")).iter().map(|record| record.ended_at.is_none()).collect();
     assert_eq!((numbers(&history, "ada"), open), (vec![2, 1], vec![true, false]));
 }
 
@@ -137,7 +138,10 @@ fn one_lab_does_not_displace_the_history_of_others() {
     begin_and_end(&history, "grace", 1);
     let most = u32::try_from(MAX_OPERATIONS_OF_LAB).unwrap();
     (2..most + 10).for_each(|number| drop(begin_and_end(&history, "ada", number)));
-    assert_eq!((history.of(&lab("ada")).len(), numbers(&history, "grace")), (MAX_OPERATIONS_OF_LAB, vec![1]));
+    assert_eq!(
+        (history.operations(&lab("ada")).len(), numbers(&history, "grace")),
+        (MAX_OPERATIONS_OF_LAB, vec![1])
+    );
     assert_eq!(history.len(), MAX_OPERATIONS_OF_LAB + 1);
 }
 
@@ -195,7 +199,7 @@ fn run(user: &str, since: i64) -> Run {
 }
 
 fn lab_seconds(history: &History, user: &str, now: i64) -> u64 {
-    history.days_of(&Username::parse(user).unwrap()).of(1, at(now)).lab_seconds
+    history.days_of(&Username::parse(user).unwrap()).total(1, at(now)).lab_seconds
 }
 
 #[test]

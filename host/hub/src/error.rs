@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use http::StatusCode;
-use wasmspawner_core::forgotten::IncompleteList;
+use wasmspawner_core::lifecycle::forgotten::IncompleteList;
 
 /// The reason why a question to JupyterHub has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -18,9 +18,9 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;
 use wasmspawner_core::config::{BaseUrl, Hub};
-use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes};
+use wasmspawner_core::lifecycle::forgotten::{HubServers, Listing, UserPage, missing_scopes};
 use wasmspawner_core::names::Username;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::values::secret::SecretString;
 
 use wasmspawner_files::secret_file::exposed_mode;
 use wasmspawner_outgoing::{self as outgoing, BodyError, JsonError, innermost};

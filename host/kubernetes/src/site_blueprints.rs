@@ -8,8 +8,8 @@ use futures::StreamExt;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::blueprint::{BlueprintObject, ExtendedLibrary};
 use wasmspawner_core::config::Config;
+use wasmspawner_core::custom_resource::blueprint::{BlueprintObject, ExtendedLibrary};
 
 use crate::k8s::{Connection, CustomChange, CustomResources};
 

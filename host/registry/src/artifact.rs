@@ -10,7 +10,7 @@ use wasmspawner_core::config::RegistriesConfig;
 
 use super::RegistryError;
 use super::connection::{Access, Connection};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 /// The artifacts of registries. Clones share the configuration.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ impl Artifacts {
         let connection = Connection::new(reference, &self.config, Access::Read)?;
         let name = reference.digest().or(reference.tag()).unwrap_or("latest");
         let manifest = connection.manifest(name).await?;
-        let digest = Digest::of(&manifest);
+        let digest = Digest::sha256(&manifest);
         let manifest = serde_json::from_slice(&manifest)
             .map_err(|_| RegistryError::unusable("the registry has sent something that is no manifest"))?;
         let OciManifest::Image(manifest) = manifest else {

@@ -11,7 +11,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, Url};
 use serde::Deserialize;
 use wasmspawner_core::config::RegistriesConfig;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 use super::credentials::{Credentials, Login};
 use super::error::{RegistryError, Setting};
@@ -85,7 +85,7 @@ impl Connection {
             builder = builder.tls_certs_merge(certificates);
         }
         let login = match &config.credentials_file {
-            Some(path) => Credentials::read(path)?.of(registry, reference.repository()),
+            Some(path) => Credentials::read(path)?.login(registry, reference.repository()),
             None => None,
         };
         let scheme = if plain { "http" } else { "https" };
@@ -299,7 +299,7 @@ fn sensitive(text: &str) -> Result<HeaderValue, RegistryError> {
 
 /// Returns the bytes if they have the requested digest.
 fn with_digest(digest: &str, bytes: Bytes) -> Result<Bytes, RegistryError> {
-    if Digest::of(&bytes).to_string() == digest {
+    if Digest::sha256(&bytes).to_string() == digest {
         Ok(bytes)
     } else {
         Err(RegistryError::unusable("the registry has sent something else than was asked for"))

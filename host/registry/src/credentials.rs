@@ -78,7 +78,7 @@ impl Credentials {
     /// Returns the login for a repository. A key matches if it is the registry, or the registry with the beginning of
     /// the repository's path. The longest matching key wins. Tokens (`identitytoken`) and programs (`credHelpers`) are
     /// not supported.
-    pub(super) fn of(&self, registry: &str, repository: &str) -> Option<Login> {
+    pub(super) fn login(&self, registry: &str, repository: &str) -> Option<Login> {
         let whole = format!("{}/{repository}", canonical(registry));
         let found = self
             .auths
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn user(file: &str, registry: &str, repository: &str) -> String {
-        let login = Credentials::parse(file).unwrap().of(registry, repository);
+        let login = Credentials::parse(file).unwrap().login(registry, repository);
         login.map(|login| login.user).unwrap_or_default()
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let encoded = STANDARD.encode("ada:pass:word");
         let file =
             format!(r#"{{"auths": {{"quay.io": {{"auth": "{encoded}"}}}}, "credsStore": "secretservice"}}"#);
-        let Login { user, password } = Credentials::parse(&file).unwrap().of("quay.io", "x").unwrap();
+        let Login { user, password } = Credentials::parse(&file).unwrap().login("quay.io", "x").unwrap();
         assert_eq!((user.as_str(), password.as_str()), ("ada", "pass:word"));
     }
 

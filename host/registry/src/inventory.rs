@@ -15,7 +15,7 @@ pub struct LiveInventory {
 
 impl LiveInventory {
     /// Creates an inventory with fixed content.
-    pub fn of(registries: Inventory, nodes: NodeImages) -> Self {
+    pub fn from_parts(registries: Inventory, nodes: NodeImages) -> Self {
         Self {
             registries: watch::Sender::new(Arc::new(registries)),
             nodes: watch::Sender::new(Some(Arc::new(nodes))),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use oci_client::Reference;
 use oci_client::manifest::{OCI_IMAGE_MEDIA_TYPE, OciDescriptor, OciImageManifest};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 use super::RegistryError;
 use super::artifact::Artifacts;
@@ -46,9 +46,9 @@ impl Artifacts {
         let manifest = serde_json::to_vec(&manifest)
             .map_err(|error| RegistryError::unusable(format!("there is no manifest for it: {error}")))?;
         for file in [artifact.file, config] {
-            connection.upload(Digest::of(&file), file).await?;
+            connection.upload(Digest::sha256(&file), file).await?;
         }
-        let digest = Digest::of(&manifest);
+        let digest = Digest::sha256(&manifest);
         let content = Content { media_type: OCI_IMAGE_MEDIA_TYPE, bytes: manifest.into() };
         connection.store_manifest(reference.tag().unwrap_or("latest"), content).await?;
         Ok(digest)
@@ -59,7 +59,7 @@ fn described(media_type: &str, file: &Bytes) -> Result<OciDescriptor, RegistryEr
     let size = i64::try_from(file.len());
     Ok(OciDescriptor {
         media_type: media_type.to_owned(),
-        digest: Digest::of(file).to_string(),
+        digest: Digest::sha256(file).to_string(),
         size: size.map_err(|_| RegistryError::unusable("the file is too large"))?,
         ..OciDescriptor::default()
     })

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use oci_client::Reference;
 use serde::Deserialize;
 use wasmspawner_core::config::RegistriesConfig;
-use wasmspawner_core::digest::Digest;
 use wasmspawner_core::images::{Repository, Tag};
+use wasmspawner_core::values::digest::Digest;
 
 use super::RegistryError;
 use super::connection::{Access, Connection};
@@ -82,7 +82,7 @@ impl RepositoryReader {
             Some(digest) => {
                 digest.parse().map_err(|_| RegistryError::unusable("the registry has sent a wrong digest"))
             }
-            None => Ok(Digest::of(&self.0.manifest(tag.as_str()).await?)),
+            None => Ok(Digest::sha256(&self.0.manifest(tag.as_str()).await?)),
         }
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use oci_client::manifest::{OciDescriptor, OciImageManifest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 use super::RegistryError;
 use super::artifact::Artifact;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::{Response, Url};
 use serde::Deserialize;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 use super::RegistryError;
 use super::connection::{Connection, Content, limited};
@@ -34,7 +34,7 @@ impl Connection {
 
     /// Stores a manifest under this tag.
     pub(super) async fn store_manifest(&self, tag: &str, manifest: Content) -> Result<(), RegistryError> {
-        let digest = Digest::of(&manifest.bytes).to_string();
+        let digest = Digest::sha256(&manifest.bytes).to_string();
         let url = self.url(&format!("manifests/{tag}"))?;
         let answer = self.answer(Method::PUT, &url, Some(&manifest)).await?;
         let answer = self.stored(answer, StatusCode::CREATED).await?;

@@ -98,7 +98,7 @@ pub async fn run(
     }
     let used = labs.context().config.current();
     let http = used.http.clone();
-    let prefix = Prefix::of(&http);
+    let prefix = Prefix::from_config(&http);
     write_address(&used, &api, &prefix)?;
     let tls = http.tls.clone().map(Tls::open).transpose()?;
     let connections =

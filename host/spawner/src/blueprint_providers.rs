@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use tokio::sync::Semaphore;
-use wasmspawner_core::blueprint::BlueprintSpec;
 use wasmspawner_core::config::ProviderConfig;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::custom_resource::blueprint::BlueprintSpec;
+use wasmspawner_core::values::secret::SecretString;
 
 use wasmspawner_files::yaml_problem;
 use wasmspawner_outgoing as outgoing;

@@ -114,7 +114,7 @@ impl Times {
 
     fn print(&self, of: &str, pid: u32) -> anyhow::Result<()> {
         let (half, most) = (self.percentile(50), self.percentile(99));
-        let memory = Usage::of(pid)?.resident_kib / 1024;
+        let memory = Usage::from_process(pid)?.resident_kib / 1024;
         println!("{of:24} {:8} {half:8.2}  {most:8.2}   {memory} MiB", self.0.len());
         Ok(())
     }

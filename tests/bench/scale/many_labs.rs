@@ -36,7 +36,7 @@ pub(crate) async fn measure(numbers: &[usize]) -> anyhow::Result<()> {
     );
     let mut before: Option<Row> = None;
     for &labs in numbers {
-        let row = Row::of(templates.clone(), labs).await?;
+        let row = Row::measured(templates.clone(), labs).await?;
         row.print(before.as_ref());
         before = Some(row);
     }
@@ -45,7 +45,7 @@ pub(crate) async fn measure(numbers: &[usize]) -> anyhow::Result<()> {
 }
 
 impl Row {
-    async fn of(templates: Templates, labs: usize) -> anyhow::Result<Self> {
+    async fn measured(templates: Templates, labs: usize) -> anyhow::Result<Self> {
         let cluster = SimulatedCluster::start(templates, labs).await?;
         let mut service = site::on_cluster(&cluster.kubeconfig(), "default", "wasmspawner", |config| {
             config["limits"]["reconcile_every"] = format!("{}s", RECONCILE_EVERY.as_secs()).into();
@@ -56,16 +56,16 @@ impl Row {
         service.run().await?;
         let (start, after_lists) = (begun.elapsed(), cluster.last_page().elapsed());
         let pid = service.pid().context("the service has no process")?;
-        let start_cpu = Usage::of(pid)?.cpu_millis;
+        let start_cpu = Usage::from_process(pid)?.cpu_millis;
         let hub = service.hub()?;
         check_all_are_listed(&hub, labs).await.with_context(|| service.log())?;
         let asked = Instant::now();
         let answer = hub.get(&format!("{PREFIX}/lab-status")).await?;
         let status = asked.elapsed();
         anyhow::ensure!(answer.status == 200, "{answer:?}");
-        let idle = Usage::of(pid)?;
+        let idle = Usage::from_process(pid)?;
         tokio::time::sleep(RECONCILE_EVERY * RECONCILES).await;
-        let settled = Usage::of(pid)?;
+        let settled = Usage::from_process(pid)?;
         let reconcile_cpu = (settled.cpu_millis - idle.cpu_millis) / u64::from(RECONCILES);
         let status_bytes = answer.body.len();
         Ok(Self { labs, start, after_lists, start_cpu, settled, reconcile_cpu, status, status_bytes })

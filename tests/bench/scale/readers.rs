@@ -64,13 +64,13 @@ pub(crate) async fn measure(many: usize) -> anyhow::Result<()> {
 }
 
 async fn read_together(admin: &Client, pid: u32, lab: &str, readers: usize) -> anyhow::Result<Reading> {
-    let before = Usage::of(pid)?;
+    let before = Usage::from_process(pid)?;
     let answer = admin.spawn(lab).await?;
     anyhow::ensure!(answer.status == 303, "the spawn was refused: {answer:?}");
     let connecting = stream::iter(0..readers).map(|_| admin.events(lab)).buffer_unordered(AT_ONCE);
     let streams: Vec<Events> = connecting.try_collect().await?;
     let connected_at = Timestamp::now();
-    let connected = Usage::of(pid)?;
+    let connected = Usage::from_process(pid)?;
 
     let mut reading: JoinSet<_> = streams.into_iter().map(read).collect();
     let mut seen: Option<Vec<Event>> = None;
@@ -81,7 +81,7 @@ async fn read_together(admin: &Client, pid: u32, lab: &str, readers: usize) -> a
         anyhow::ensure!(*first == events, "two readers received different events: {first:#?} {events:#?}");
         read_at.push(at);
     }
-    let after = Usage::of(pid)?;
+    let after = Usage::from_process(pid)?;
     let seen = seen.context("no readers")?;
     in_order(&seen)?;
     let history = admin.get(&format!("{PREFIX}/labs/{lab}/history")).await?.json()?;

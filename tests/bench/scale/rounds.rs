@@ -65,7 +65,7 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
             took.1.as_secs_f64()
         );
     }
-    let idle = Usage::of(pid)?;
+    let idle = Usage::from_process(pid)?;
     println!("{labs} labs at once on the real control plane, medians of {ROUNDS} rounds");
     println!("             start     stop");
     println!("bare client  {:5.2} s   {:5.2} s", median(&bare.starts), median(&bare.stops));
@@ -144,11 +144,11 @@ impl Column {
         counts: bool,
         resident_kib: &mut u64,
     ) -> anyhow::Result<(Duration, Duration)> {
-        let before = Usage::of(pid)?;
+        let before = Usage::from_process(pid)?;
         let start = spawns::run(admin, labs).await?;
-        let running = Usage::of(pid)?;
+        let running = Usage::from_process(pid)?;
         let stop = spawns::stop_all(admin, labs).await?;
-        let after = Usage::of(pid)?;
+        let after = Usage::from_process(pid)?;
         *resident_kib = running.resident_kib;
         if counts {
             self.starts.push(start);

@@ -19,7 +19,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    pub(crate) fn of(pid: u32) -> anyhow::Result<Self> {
+    pub(crate) fn from_process(pid: u32) -> anyhow::Result<Self> {
         let stat = read_to_string(format!("/proc/{pid}/stat"))?;
         // The second field is the program's name in brackets, and may contain any character.
         let (_, fields) = stat.rsplit_once(')').context("no program's name")?;

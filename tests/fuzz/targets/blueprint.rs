@@ -4,7 +4,7 @@
 #![allow(clippy::panic, reason = "a finding is reported by panicking")]
 
 use libfuzzer_sys::fuzz_target;
-use wasmspawner_core::blueprint::{ForeignBlueprint, Library};
+use wasmspawner_core::custom_resource::blueprint::{ForeignBlueprint, Library};
 use wasmspawner_core::names::ObjectName;
 use wasmspawner_core::policy::{ChainAnswer, Grants, SecurityProfile, VolumeSource};
 

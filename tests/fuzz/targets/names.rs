@@ -4,11 +4,11 @@
 #![allow(clippy::panic, reason = "a finding is reported by panicking")]
 
 use libfuzzer_sys::fuzz_target;
-use wasmspawner_core::access::Scope;
+use wasmspawner_core::lifecycle::progress::EventId;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
-use wasmspawner_core::progress::EventId;
-use wasmspawner_core::quota::Quantity;
-use wasmspawner_core::user_string::UserString;
+use wasmspawner_core::policy::user_string::UserString;
+use wasmspawner_core::users::access::Scope;
+use wasmspawner_core::users::quota::Quantity;
 
 fuzz_target!(|text: &str| {
     if let Ok(id) = text.parse::<EventId>() {

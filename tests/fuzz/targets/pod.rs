@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use libfuzzer_sys::fuzz_target;
-use wasmspawner_core::stage::{ObservedPod, StagePolicy, analyze};
+use wasmspawner_core::lifecycle::stage::{ObservedPod, StagePolicy, analyze};
 
 fuzz_target!(|reported: &[u8]| {
     let Ok((pod, events)) = serde_json::from_slice::<(Pod, Vec<Event>)>(reported) else { return };

@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
-use wasmspawner_core::form;
 use wasmspawner_core::names::EnvName;
+use wasmspawner_core::policy::form;
 
 fuzz_target!(|body: &[u8]| {
     let Ok(submission) = serde_json::from_slice::<Map<String, Value>>(body) else { return };

@@ -25,7 +25,7 @@ pub(super) async fn forward(
 ) -> anyhow::Result<Response<Body>> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(Body::new(body), usize::MAX).await?;
-    let about = RequestSummary::of(&parts.method, &parts.uri, &body);
+    let about = RequestSummary::from_request(&parts.method, &parts.uri, &body);
     shared.count(about.what.clone());
     let fault = shared.fault_for(&about.line, |fault| !fault.is_of_open_watches());
     match &fault {

@@ -16,7 +16,7 @@ pub(super) struct RequestSummary {
 }
 
 impl RequestSummary {
-    pub(super) fn of(method: &Method, uri: &Uri, body: &Bytes) -> Self {
+    pub(super) fn from_request(method: &Method, uri: &Uri, body: &Bytes) -> Self {
         let is_watch = uri
             .query()
             .is_some_and(|query| query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1")));
@@ -69,11 +69,12 @@ mod tests {
             (Method::PUT, "/apis/x.io/v1/namespaces/a/ys/b", "update ys /apis/x.io/v1/namespaces/a/ys/b"),
             (Method::DELETE, "/api/v1/namespaces/a/pods", "delete-all pods /api/v1/namespaces/a/pods"),
         ] {
-            let about = RequestSummary::of(&method, &uri.parse().unwrap(), &Bytes::new());
+            let about = RequestSummary::from_request(&method, &uri.parse().unwrap(), &Bytes::new());
             assert_eq!((about.line.as_str(), about.is_watch), (line, uri.contains("watch")));
         }
         let body = Bytes::from_static(br#"{"metadata": {"name": "b"}}"#);
-        let about = RequestSummary::of(&Method::POST, &"/api/v1/namespaces/a/pods".parse().unwrap(), &body);
+        let about =
+            RequestSummary::from_request(&Method::POST, &"/api/v1/namespaces/a/pods".parse().unwrap(), &body);
         assert_eq!(about.line, "create pods /api/v1/namespaces/a/pods/b");
     }
 }

@@ -7,7 +7,7 @@ use http::Method;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use serde_json::{Value, json};
-use wasmspawner_core::access::Scope;
+use wasmspawner_core::users::access::Scope;
 use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::provider::Provider;
 use wasmspawner_tests::service::Service;

@@ -113,7 +113,7 @@ pub(crate) async fn report(keeper: &Client, lab: &str, pool: &str, ready: u32, w
 
 pub(crate) async fn connect(keeper: &Client, lab: &str, pool: &str) -> Events {
     let request = keeper.request(Method::GET, &format!("{}/scheduler", path(lab, pool)));
-    Events::of(request.send().await.unwrap().error_for_status().unwrap())
+    Events::from_response(request.send().await.unwrap().error_for_status().unwrap())
 }
 
 /// Ends a worker with this phase, as its own process would.

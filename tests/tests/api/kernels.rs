@@ -256,7 +256,7 @@ async fn signals_and_restarts_reach_the_launcher_also_after_a_restart_of_the_ser
     let at_work = launcher(&service, "nublado-ada", &pod).await;
     let connect = async |client: &Client| {
         let request = client.request(Method::GET, &format!("{}/launcher", path("ada", "k1")));
-        Events::of(request.send().await.unwrap().error_for_status().unwrap())
+        Events::from_response(request.send().await.unwrap().error_for_status().unwrap())
     };
     let mut commands = connect(&at_work).await;
     report(&at_work, "ada", "k1", json!({ "number": 1, "state": "running" })).await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
-use wasmspawner_core::access::Scope;
+use wasmspawner_core::users::access::Scope;
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 

@@ -17,7 +17,7 @@ struct Backup {
 }
 
 impl Backup {
-    async fn of(site: &Site) -> Self {
+    async fn from_site(site: &Site) -> Self {
         let all = ListParams::default();
         let maps: Api<ConfigMap> = Api::namespaced(site.cluster.client.clone(), site.name());
         let volumes = maps.list(&all).await.unwrap().items.into_iter();
@@ -82,7 +82,7 @@ pub(crate) async fn volumes_return_and_labs_can_be_started_again(site: &Site, na
     let home = claims.get("claim-ada").await.unwrap().metadata.uid;
     assert!(service.end().unwrap().success());
 
-    let backup = Backup::of(site).await;
+    let backup = Backup::from_site(site).await;
     assert_eq!((backup.records.len(), backup.volumes.len()), (1, 1));
     backup.lose(site).await;
     backup.restore(site).await;

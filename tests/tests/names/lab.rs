@@ -2,15 +2,15 @@
 
 use serde_json::json;
 use wasmspawner_core::config::lab::{LabConfig, LabSection, SiteSecretData};
-use wasmspawner_core::identity::Identity;
-use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
+use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::compose::compose;
+use wasmspawner_core::policy::spawn::SpawnRequest;
+use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{Author, ChainAnswer, Grants, ImageInputs, LabServer, Options, SpawnInputs};
-use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::spawn::SpawnRequest;
-use wasmspawner_core::user_string::Wanted;
+use wasmspawner_core::users::identity::Identity;
+use wasmspawner_core::values::secret::SecretString;
 
 /// The objects of a lab with every object that is named after its user.
 pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {

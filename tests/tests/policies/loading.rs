@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use wasmspawner_core::config::HookName;
-use wasmspawner_core::form::FormContext;
+use wasmspawner_core::policy::form::FormContext;
 use wasmspawner_policies::{
     CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
 };

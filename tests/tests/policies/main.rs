@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use wasmspawner_core::config::OnFailure;
-use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::policy::form::{Form, FormContext};
 use wasmspawner_core::policy::{
     Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User, Value, Verdict,
 };
-use wasmspawner_core::quota::Usage;
+use wasmspawner_core::users::quota::Usage;
 use wasmspawner_policies::{
     CallBlame, CallError, CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies,
     PolicyName, PolicySpec,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
-use wasmspawner_core::form::FormContext;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
+use wasmspawner_core::policy::form::FormContext;
 use wasmspawner_core::policy::{
     Action, AuthorizeRequest, Grants, Group, Happening, InjectRequest, LabEvent, LabRequest, Options,
     SeenContainer, SeenVolume, SeenWorkload, Subject, User, Value,
 };
-use wasmspawner_core::quota::{Usage, UserQuota};
+use wasmspawner_core::users::quota::{Usage, UserQuota};
 use wasmspawner_core::workload::Workload;
 use wasmspawner_policies::{Policies, PolicySpec};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use wasmspawner_core::config::{OnFailure, PublicKeySource};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_policies::{ComponentSource, FailedPolicies, LoadErrorKind, Policies, PolicySpec};
 use wasmspawner_registry::RegistryError;
 
@@ -48,7 +48,7 @@ async fn what_no_key_of_the_configuration_has_signed_is_refused() {
         );
         assert!(refusal.starts_with(told) && refusal.contains(&remedy), "{refusal}");
         let asked = site.registry.asked.lock().unwrap().clone();
-        let component = Digest::of(COMPONENT).to_string();
+        let component = Digest::sha256(COMPONENT).to_string();
         assert!(!asked.iter().any(|path| path.ends_with(&component)), "it is not even downloaded: {asked:?}");
     }
 }
@@ -96,7 +96,7 @@ fn reseal(stored: &mut Stored, artifact: Digest) {
     let mut renamed: Vec<(String, String)> = Vec::new();
     let files = std::mem::take(&mut stored.files);
     for (old, file) in files {
-        let new = Digest::of(file.as_bytes()).to_string();
+        let new = Digest::sha256(file.as_bytes()).to_string();
         renamed.push((old, new.clone()));
         stored.files.insert(new, file);
     }
@@ -107,7 +107,7 @@ fn reseal(stored: &mut Stored, artifact: Digest) {
             for (old, new) in &renamed {
                 manifest = manifest.replace(old, new);
             }
-            let new = Digest::of(manifest.as_bytes()).to_string();
+            let new = Digest::sha256(manifest.as_bytes()).to_string();
             let name = if name.starts_with("sha256:") && name != artifact.to_string() {
                 renamed.push((name, new.clone()));
                 new

@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use wasmspawner_core::config::{PublicKeySource, RegistriesConfig};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_policies::{
     ComponentSource, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
 };
@@ -45,7 +45,7 @@ pub(crate) struct Stored {
 impl Stored {
     /// Adds a manifest under a name and its digest.
     pub(crate) fn add(&mut self, name: &str, manifest: &str) -> Digest {
-        let digest = Digest::of(manifest.as_bytes());
+        let digest = Digest::sha256(manifest.as_bytes());
         self.manifests.insert(digest.to_string(), manifest.to_owned());
         self.manifests.insert(name.to_owned(), manifest.to_owned());
         digest
@@ -72,7 +72,7 @@ pub(crate) async fn answer(State(registry): State<Registry>, request: Request) -
     let found = match path.rsplit('/').nth(1) {
         Some("manifests") => stored.manifests.get(name).cloned().map(String::into_bytes),
         Some("referrers") => stored.referrers.clone().map(String::into_bytes),
-        Some("blobs") if name == Digest::of(COMPONENT).to_string() => Some(COMPONENT.to_vec()),
+        Some("blobs") if name == Digest::sha256(COMPONENT).to_string() => Some(COMPONENT.to_vec()),
         Some("blobs") => stored.files.get(name).cloned().map(String::into_bytes),
         _ => None,
     };

@@ -1,7 +1,7 @@
 //! `policy list`, of a running service.
 
 use serde_json::{Value, json};
-use wasmspawner_core::access::Scope;
+use wasmspawner_core::users::access::Scope;
 use wasmspawner_tests::service::Service;
 
 use super::{BINARY, component, refusal, told};

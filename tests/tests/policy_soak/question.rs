@@ -1,6 +1,6 @@
-use wasmspawner_core::form::FormContext;
+use wasmspawner_core::policy::form::FormContext;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User, Value};
-use wasmspawner_core::quota::Usage;
+use wasmspawner_core::users::quota::Usage;
 use wasmspawner_policies::{CallError, Policies};
 
 use crate::swapping::VERSIONS;

@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::AuthError;
 

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use axum::extract::{ConnectInfo, FromRef, FromRequestParts};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
-use wasmspawner_core::access::{Access, Permit, Rights, permit};
-use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::users::access::{Access, Permit, Rights, permit};
+use wasmspawner_core::users::identity::Identity;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::lookups::{Weighed, bytes_of_user};
 use super::{AuthError, Authenticator, Sender};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use wasmspawner_core::config::auth::Incomplete;
-use wasmspawner_core::identity::UnlikelyGroups;
 use wasmspawner_core::names::Username;
+use wasmspawner_core::users::identity::UnlikelyGroups;
 
 /// The reasons for which a request is not authenticated. No message reveals anything about a credential that its sender
 /// does not know.

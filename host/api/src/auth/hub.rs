@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use reqwest::{Client, RequestBuilder};
-use wasmspawner_core::access::Rights;
 use wasmspawner_core::config::auth::{Identities, JupyterHubAuth};
-use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
-use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::token::TokenDigest;
+use wasmspawner_core::users::access::Rights;
+use wasmspawner_core::users::identity::Identity;
+use wasmspawner_core::users::token::TokenDigest;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::caller::Provider;
 use super::lookups::Lookups;
@@ -50,7 +50,7 @@ impl Hub {
 
     /// Returns the owner of a token that was sent from an address.
     pub(super) async fn caller(&self, token: SecretString, from: Option<Block>) -> Result<Caller, AuthError> {
-        self.lookups.get(TokenDigest::of(token.expose()), from, self.ask(&token)).await
+        self.lookups.get(TokenDigest::from_token(token.expose()), from, self.ask(&token)).await
     }
 
     /// Returns the identity of a user. The Hub is asked with the service's own token or, without the section `hub`,

@@ -8,13 +8,13 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use wasmspawner_core::access::{Rights, ScopeSet};
 use wasmspawner_core::config::auth::{HeadersAuth, Identities, IngressHeader, IngressProof};
-use wasmspawner_core::identity::{Group, Identity};
 use wasmspawner_core::names::Username;
-use wasmspawner_core::quota::UserQuota;
-use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::token::TokenDigest;
+use wasmspawner_core::users::access::{Rights, ScopeSet};
+use wasmspawner_core::users::identity::{Group, Identity};
+use wasmspawner_core::users::quota::UserQuota;
+use wasmspawner_core::users::token::TokenDigest;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::caller::Provider;
 use super::ingress_secret::IngressSecret;
@@ -158,7 +158,7 @@ impl Ingress {
 
     /// Returns Gafaelfawr's data about the token. Fails if the token does not belong to `username`.
     async fn known_user(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
-        let known = self.lookups.get(TokenDigest::of(token.expose()), None, self.ask(token)).await?;
+        let known = self.lookups.get(TokenDigest::from_token(token.expose()), None, self.ask(token)).await?;
         if known.user.username != *username {
             return Err(AuthError::BadIngressHeader(
                 "the token in X-Auth-Request-Token is another user's".into(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use moka::future::Cache;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
-use wasmspawner_core::identity::Group;
-use wasmspawner_core::token::TokenDigest;
+use wasmspawner_core::users::identity::Group;
+use wasmspawner_core::users::token::TokenDigest;
 
 use super::AuthError;
 use crate::connections::Block;
@@ -176,7 +176,7 @@ mod tests {
     async fn long_answers_take_the_places_of_others() {
         let lookups = Lookups::new("the provider", CACHED_FOR);
         for n in 0..500 {
-            lookups.get(TokenDigest::of(&n.to_string()), None, async { Ok(Long) }).await.ok();
+            lookups.get(TokenDigest::from_token(&n.to_string()), None, async { Ok(Long) }).await.ok();
         }
         lookups.answers.run_pending_tasks().await;
         assert!(lookups.answers.entry_count() <= MEMORY >> 20, "{}", lookups.answers.entry_count());
@@ -191,7 +191,7 @@ mod tests {
         token: &str,
         answer: Result<usize, AuthError>,
     ) -> Result<usize, AuthError> {
-        lookups.get(TokenDigest::of(token), None, async { answer }).await
+        lookups.get(TokenDigest::from_token(token), None, async { answer }).await
     }
 
     #[tokio::test]
@@ -202,7 +202,8 @@ mod tests {
             tokio::task::yield_now().await;
             Ok(count)
         };
-        let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), None, ask()))).await;
+        let answers =
+            join_all((0..100).map(|_| lookups.get(TokenDigest::from_token("a"), None, ask()))).await;
         assert!(answers.iter().all(|answer| *answer == Ok(1)));
     }
 
@@ -252,7 +253,7 @@ mod tests {
     #[tokio::test]
     async fn lookups_of_different_tokens_do_not_wait_for_each_other() {
         let (lookups, never) = (lookups(), Notify::new());
-        let stuck = lookups.get(TokenDigest::of("stuck"), None, async {
+        let stuck = lookups.get(TokenDigest::from_token("stuck"), None, async {
             never.notified().await;
             Ok(0)
         });
@@ -266,7 +267,7 @@ mod tests {
     async fn a_cancelled_lookup_leaves_nothing_behind() {
         let (lookups, never) = (lookups(), Notify::new());
         for n in 0..MAX_LOOKUPS * 2 {
-            let leaves = lookups.get(TokenDigest::of(&n.to_string()), None, async {
+            let leaves = lookups.get(TokenDigest::from_token(&n.to_string()), None, async {
                 never.notified().await;
                 Ok(0)
             });
@@ -287,7 +288,7 @@ mod tests {
                 never.notified().await;
                 Ok(0)
             };
-            timeout(WAIT_FOR_TURN * 2, lookups.get(TokenDigest::of(&n.to_string()), None, ask))
+            timeout(WAIT_FOR_TURN * 2, lookups.get(TokenDigest::from_token(&n.to_string()), None, ask))
         });
         let answers = join_all(flood).await;
         assert_eq!(asked.load(Ordering::SeqCst), MAX_LOOKUPS);
@@ -308,11 +309,11 @@ mod tests {
                 never.notified().await;
                 Ok(0)
             };
-            lookups.get(TokenDigest::of(&n.to_string()), address(1), ask)
+            lookups.get(TokenDigest::from_token(&n.to_string()), address(1), ask)
         }));
         let other = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            lookups.get(TokenDigest::of("other"), address(2), async { Ok(7) }).await
+            lookups.get(TokenDigest::from_token("other"), address(2), async { Ok(7) }).await
         };
         tokio::select! {
             _ = flood => unreachable!("the look-ups of the flood never end"),

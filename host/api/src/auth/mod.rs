@@ -16,9 +16,9 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use wasmspawner_core::config::auth::{Auth, AuthMethod, Identities};
-use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::users::identity::Identity;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::connections::Block;
 pub(crate) use caller::Caller;

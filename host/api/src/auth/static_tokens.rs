@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use subtle::ConstantTimeEq;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use wasmspawner_core::access::Rights;
-use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::token::{TokenDigest, TokenEntry};
+use wasmspawner_core::users::access::Rights;
+use wasmspawner_core::users::token::{TokenDigest, TokenEntry};
+use wasmspawner_core::values::secret::SecretString;
 
 use super::caller::Provider;
 use super::{AuthError, AuthSetupError, Caller};
@@ -57,19 +57,22 @@ impl StaticTokens {
         let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
         let metadata = tokio::fs::metadata(&path).await.map_err(unreadable)?;
         let tokens = read(&path, &metadata).await?;
-        let seen = Mutex::new(Seen { version: Version::of(&metadata), checked: Instant::now() });
+        let seen = Mutex::new(Seen { version: Version::from_metadata(&metadata), checked: Instant::now() });
         let ever = std::sync::Mutex::new(digests(&tokens).collect());
         Ok(Self { path, recheck: RECHECK, tokens: ArcSwap::from_pointee(tokens), ever, seen })
     }
 
     /// True if the token is in the file, or was in it at any time since the start.
     pub(super) fn have_had(&self, token: &SecretString) -> bool {
-        self.ever.lock().unwrap_or_else(PoisonError::into_inner).contains(&TokenDigest::of(token.expose()))
+        self.ever
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&TokenDigest::from_token(token.expose()))
     }
 
     pub(super) async fn caller(&self, token: &SecretString) -> Result<Caller, AuthError> {
         self.refresh(self.recheck).await;
-        let digest = TokenDigest::of(token.expose());
+        let digest = TokenDigest::from_token(token.expose());
         let mut found = self.find(digest);
         if found.is_none() {
             self.refresh(Duration::ZERO).await;
@@ -117,7 +120,7 @@ impl StaticTokens {
                 return known;
             }
         };
-        let version = Version::of(&metadata);
+        let version = Version::from_metadata(&metadata);
         if version != known {
             match read(&self.path, &metadata).await {
                 Ok(tokens) => {
@@ -149,7 +152,7 @@ fn described(entry: TokenEntry, token: &SecretString) -> Caller {
 }
 
 impl Version {
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             inode: metadata.ino(),
             length: metadata.len(),
@@ -186,12 +189,12 @@ mod tests {
     use std::path::Path;
     use std::task::Poll;
     use tokio::time::advance;
-    use wasmspawner_core::access::Scope;
     use wasmspawner_core::names::Username;
+    use wasmspawner_core::users::access::Scope;
 
     fn line(token: &str, user: &str) -> String {
         let entry = TokenEntry {
-            sha256: TokenDigest::of(token),
+            sha256: TokenDigest::from_token(token),
             user: Username::parse(user).unwrap(),
             scopes: [Scope::ExecNotebook].into(),
             expires: None,

@@ -387,7 +387,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 impl Visitor {
     /// Returns a visitor from `peer` whose request may be read.
-    pub(crate) async fn of(connections: &Connections, peer: IpAddr) -> Arc<Self> {
+    pub(crate) async fn from_peer(connections: &Connections, peer: IpAddr) -> Arc<Self> {
         let place = connections.place().await.unwrap();
         connections.visitor(connections.admit(place, peer).unwrap()).await.unwrap()
     }

@@ -173,7 +173,7 @@ mod tests {
         let router = Router::new().route("/", get(endless));
         let (mut client, server) = tokio::io::duplex(4096);
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        let visitor = Visitor::of(&Connections::to_health(), peer.ip()).await;
+        let visitor = Visitor::from_peer(&Connections::to_health(), peer.ip()).await;
         let serving = tokio::spawn(async move {
             requests(server, peer, router, &visitor, CancellationToken::new()).await;
         });

@@ -49,18 +49,18 @@ async fn who_has_shown_a_credential_leaves_the_place_to_others() {
     let connections = connections(json!({ "max_connections": 8 }));
     let mut callers = Vec::new();
     for last in 1..=6 {
-        let visitor = Visitor::of(&connections, address(last)).await;
+        let visitor = Visitor::from_peer(&connections, address(last)).await;
         visitor.request_begins();
         visitor.becomes_caller(Who::Pod);
         assert!(visitor.answer_begins(), "it stays open");
         callers.push(visitor);
     }
     assert!(timeout(Duration::from_hours(1), callers[0].time_is_over()).await.is_err());
-    let seventh = Visitor::of(&connections, address(7)).await;
+    let seventh = Visitor::from_peer(&connections, address(7)).await;
     seventh.becomes_caller(Who::Pod);
     assert!(!seventh.answer_begins(), "three quarters are for callers, and one is left for visitors");
     assert!(timeout(Duration::from_hours(1), seventh.time_is_over()).await.is_err(), "but it is answered");
-    Visitor::of(&connections, address(8)).await;
+    Visitor::from_peer(&connections, address(8)).await;
     callers.pop();
     seventh.becomes_caller(Who::Pod);
     assert!(seventh.answer_begins());
@@ -73,7 +73,7 @@ async fn one_user_keeps_so_many_connections_open_unless_they_are_a_proxy_s() {
         let user = Username::parse(name).unwrap();
         let mut open = Vec::new();
         for _ in 0..100 {
-            let visitor = Visitor::of(&connections, address(last)).await;
+            let visitor = Visitor::from_peer(&connections, address(last)).await;
             visitor.becomes_caller(Who::User(&user));
             open.push(visitor);
         }
@@ -88,7 +88,7 @@ async fn one_user_keeps_so_many_connections_open_unless_they_are_a_proxy_s() {
 async fn limits_by_address_do_not_hold_where_jupyterhub_has_called() {
     let connections = connections(json!({ "max_connections": 100 }));
     assert_eq!(all_from(&connections, address(1)).len(), 20);
-    let visitor = Visitor::of(&connections, address(1)).await;
+    let visitor = Visitor::from_peer(&connections, address(1)).await;
     assert!(visitor.limited_block().is_some());
     visitor.becomes_caller(Who::Site);
     assert!(visitor.limited_block().is_none());
@@ -111,7 +111,7 @@ async fn a_visitor_has_little_time_and_less_while_others_wait() {
         (2, Some(0), Some(29), 29 + 1),
     ] {
         let connections = connections(json!({ "max_connections": max_connections }));
-        let visitor = Visitor::of(&connections, address(1)).await;
+        let visitor = Visitor::from_peer(&connections, address(1)).await;
         let began = Instant::now();
         let uses = async {
             let Some(head) = head else { return };
@@ -130,11 +130,11 @@ async fn a_visitor_has_little_time_and_less_while_others_wait() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_a_turn_gets_it_when_another_one_ends() {
     let connections = connections(json!({ "max_connections": 8, "max_connections_per_address": 8 }));
-    let first = Visitor::of(&connections, address(1)).await;
-    let next = Visitor::of(&connections, address(1));
+    let first = Visitor::from_peer(&connections, address(1)).await;
+    let next = Visitor::from_peer(&connections, address(1));
     let mut next = std::pin::pin!(next);
     assert!(next.as_mut().now_or_never().is_none(), "one of four places is for one address");
-    Visitor::of(&connections, address(2)).await;
+    Visitor::from_peer(&connections, address(2)).await;
     drop(first);
     next.await;
 }

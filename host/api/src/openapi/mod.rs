@@ -37,10 +37,10 @@ use crate::request::prefix::Prefix;
         crate::routes::environments::list_environments, crate::routes::environments::release_target, crate::routes::environments::retire_target,
         crate::routes::blueprints::list_blueprints, crate::routes::blueprints::list_blueprint_choices, crate::routes::blueprints::resolve_blueprint,
         crate::routes::images::list_images, crate::routes::images::get_image_menu, crate::routes::prepulls::list_prepulls,
-        crate::routes::forgotten::list_forgotten, crate::routes::kept::list_kept, crate::routes::orphans::list_orphans, crate::routes::orphans::delete_orphans,
+        crate::routes::forgotten::list_forgotten, crate::routes::retained::list_retained, crate::routes::orphans::list_orphans, crate::routes::orphans::delete_orphans,
         crate::routes::policies::list_policies, crate::routes::policies::reload_policies, crate::routes::config::reload_config, get_openapi, browse,
     ),
-    components(schemas(wire::Blueprint, wire::BlueprintChoice, wire::ResolvedBlueprint, wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::KeptObject, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabLookup, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    components(schemas(wire::Blueprint, wire::BlueprintChoice, wire::ResolvedBlueprint, wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::RetainedObject, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabLookup, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
     tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "dask", description = "Dask pools that labs start"), (name = "environments", description = "Where labs run"), (name = "blueprints", description = "Descriptions of labs that users choose"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab, and what stays when labs end"), (name = "document", description = "This description")),
 )]
@@ -108,7 +108,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn json() -> Value {
-        serde_json::to_value(document(&Prefix::of(&wasmspawner_core::config::HttpConfig::default()))).unwrap()
+        serde_json::to_value(document(&Prefix::from_config(&wasmspawner_core::config::HttpConfig::default())))
+            .unwrap()
     }
 
     #[test]

@@ -90,16 +90,16 @@ impl Detail {
 impl Problem {
     /// Creates one problem that is about no particular part of the request.
     pub(crate) fn new(status: StatusCode, kind: &'static str, msg: impl Into<String>) -> Self {
-        Self::of(status, vec![Detail::new([""; 0], kind, msg)])
+        Self::from_details(status, vec![Detail::new([""; 0], kind, msg)])
     }
 
     /// Creates one problem with the part `loc` of the request.
     pub(crate) fn at(status: StatusCode, loc: &[&str], kind: &'static str, msg: impl Into<String>) -> Self {
-        Self::of(status, vec![Detail::new(loc.iter().copied(), kind, msg)])
+        Self::from_details(status, vec![Detail::new(loc.iter().copied(), kind, msg)])
     }
 
     /// Creates an answer with several problems. `details` must not be empty.
-    pub(crate) fn of(status: StatusCode, details: Vec<Detail>) -> Self {
+    pub(crate) fn from_details(status: StatusCode, details: Vec<Detail>) -> Self {
         Self { status, details, retry_after: None, location: None }
     }
 

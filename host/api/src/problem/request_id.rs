@@ -15,7 +15,7 @@ pub(crate) struct RequestId(String);
 
 impl RequestId {
     /// Returns the id in the request's header if it is valid; otherwise a new one.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
         headers
             .get(HEADER)
@@ -53,16 +53,16 @@ mod tests {
             [("abc-1.2_3", true), ("", false), ("a b", false), ("a\"b", false), (&long, false)]
         {
             let headers = [(HEADER, HeaderValue::from_str(given).unwrap())].into_iter().collect();
-            assert_eq!(RequestId::of(&headers).as_str() == given, taken, "{given:?}");
+            assert_eq!(RequestId::from_headers(&headers).as_str() == given, taken, "{given:?}");
         }
-        assert_ne!(RequestId::of(&HeaderMap::new()), RequestId::of(&HeaderMap::new()));
+        assert_ne!(RequestId::from_headers(&HeaderMap::new()), RequestId::from_headers(&HeaderMap::new()));
     }
 
     proptest::proptest! {
         #[test]
         fn any_header_gives_an_id_that_a_header_can_carry(value: Vec<u8>) {
             let headers = HeaderValue::from_bytes(&value).map(|value| HeaderMap::from_iter([(HEADER, value)]));
-            let id = RequestId::of(&headers.unwrap_or_default());
+            let id = RequestId::from_headers(&headers.unwrap_or_default());
             proptest::prop_assert!(id.to_header().is_some() && (1..=MAX_REQUEST_ID_BYTES).contains(&id.as_str().len()));
         }
     }

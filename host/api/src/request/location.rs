@@ -1,8 +1,8 @@
 //! URL paths of labs.
 
-use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::percent::percent_encoded;
-use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::{ChildKind, SpawnKey};
+use wasmspawner_core::values::percent::percent_encoded;
 
 use super::prefix::Prefix;
 
@@ -46,7 +46,7 @@ mod tests {
         let key = |user: &str, server: &str| {
             LabKey::new(Username::parse(user).unwrap(), ServerName::parse(server).unwrap())
         };
-        let prefix = Prefix::of(&wasmspawner_core::config::HttpConfig::default());
+        let prefix = Prefix::from_config(&wasmspawner_core::config::HttpConfig::default());
         assert_eq!(
             of_lab(&prefix, &key("ada.lovelace@example.org", "")),
             "/spawner/v1/labs/ada.lovelace@example.org"

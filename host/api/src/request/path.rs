@@ -3,9 +3,9 @@
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::StatusCode;
 use http::request::Parts;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{ChildName, InvalidName, ObjectName, ServerName, Username};
-use wasmspawner_core::spawn_key::SpawnKey;
 
 use crate::problem::{Detail, Problem};
 
@@ -37,7 +37,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LabPath {
                 };
                 let wrong = user.err().map(|error| invalid("username", error)).into_iter();
                 let wrong = wrong.chain(server.err().map(|error| invalid("server", error))).collect();
-                Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, wrong))
+                Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, wrong))
             }
         }
     }

@@ -10,7 +10,7 @@ pub struct Prefix(Arc<str>);
 
 impl Prefix {
     /// Returns the prefix of a checked configuration.
-    pub fn of(config: &HttpConfig) -> Self {
+    pub fn from_config(config: &HttpConfig) -> Self {
         Self(config.prefix.as_str().into())
     }
 

@@ -24,7 +24,7 @@ const TARGET_LENGTH: usize = 8 * 1024;
 
 /// The outermost layer of the router.
 pub(crate) async fn every_request(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
-    let id = RequestId::of(request.headers());
+    let id = RequestId::from_headers(request.headers());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let route = route.unwrap_or_else(|| "unknown".to_owned());

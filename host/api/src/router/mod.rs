@@ -26,7 +26,6 @@ use crate::routes::events::follow_events;
 use crate::routes::forgotten::list_forgotten;
 use crate::routes::history::get_history;
 use crate::routes::images::{get_image_menu, list_images};
-use crate::routes::kept::list_kept;
 use crate::routes::kernels::{
     connect_launcher, follow_kernel_events, get_kernel, list_kernels, report_process, restart_kernel,
     signal_kernel, start_kernel, stop_kernel,
@@ -38,6 +37,7 @@ use crate::routes::labs::list_labs;
 use crate::routes::orphans::{delete_orphans, list_orphans};
 use crate::routes::policies::{list_policies, reload_policies};
 use crate::routes::prepulls::list_prepulls;
+use crate::routes::retained::list_retained;
 use crate::routes::spawn::spawn_lab;
 use crate::routes::spawn_form::get_spawn_form;
 use crate::routes::volumes::{get_volumes, release_volumes};
@@ -56,7 +56,7 @@ fn lab_routes() -> Vec<Route> {
         route("GET", "/lab-status", get(get_lab_status)),
         route("GET", "/lab-lookup", get(find_lab)),
         route("GET", "/forgotten", get(list_forgotten)),
-        route("GET", "/kept", get(list_kept)),
+        route("GET", "/retained", get(list_retained)),
         route("GET", "/orphans", get(list_orphans)),
         route("DELETE", "/orphans", delete(delete_orphans)),
         route("GET", "/environments", get(list_environments)),

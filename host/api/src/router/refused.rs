@@ -92,7 +92,7 @@ fn invalid(errors: &[FieldError]) -> Problem {
         let loc = ["body", "options"].into_iter().map(str::to_owned).chain(path(&error.field));
         Detail::new(loc, "invalid_option", error.message.clone())
     });
-    Problem::of(StatusCode::UNPROCESSABLE_ENTITY, details.collect())
+    Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, details.collect())
 }
 
 /// Splits a field's name into its parts: `volumes[3].name` becomes `volumes`, `3`, `name`.

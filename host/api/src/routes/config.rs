@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use wasmspawner_core::access::Access;
+use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::config_reload::ConfigReload;

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use wasmspawner_core::access::Access;
+use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;
@@ -27,5 +27,5 @@ pub(crate) async fn get_history(
     let records = labs
         .history(&key.into())
         .ok_or_else(|| Problem::unknown_lab("no operation on this lab is remembered"))?;
-    Ok(Json(records.iter().map(|record| wire::Operation::of(record, permit)).collect()))
+    Ok(Json(records.iter().map(|record| wire::Operation::from_record(record, permit)).collect()))
 }

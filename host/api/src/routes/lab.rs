@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use wasmspawner_core::access::{Access, Permit};
+use wasmspawner_core::users::access::{Access, Permit};
 
 use crate::auth::{Authenticator, Caller};
 use crate::problem::Problem;
@@ -26,7 +26,7 @@ pub(crate) async fn get_lab(
 ) -> Result<Json<wire::Lab>, Problem> {
     let permit = caller.may(Access::ReadOrStop(&key))?;
     let lab = labs.lab(&key.into()).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
-    Ok(Json(wire::Lab::of(&lab, permit)))
+    Ok(Json(wire::Lab::from_snapshot(&lab, permit)))
 }
 
 /// Stops a lab.

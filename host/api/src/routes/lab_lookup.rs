@@ -5,8 +5,8 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use http::StatusCode;
 use serde::Deserialize;
-use wasmspawner_core::access::Access;
-use wasmspawner_core::user_string::UserString;
+use wasmspawner_core::policy::user_string::UserString;
+use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use http::StatusCode;
-use wasmspawner_core::access::Access;
+use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;

@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt as _};
 use http::{Extensions, HeaderMap, StatusCode};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 use crate::auth::bearer;
 use crate::connections::{Visitor, Who};

@@ -4,8 +4,8 @@ use axum::extract::{FromRequest, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::LOCATION;
-use wasmspawner_core::access::Access;
-use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::policy::spawn::SpawnRequest;
+use wasmspawner_core::users::access::Access;
 
 use crate::auth::{Authenticator, Caller};
 use crate::fair_use::FairUse;

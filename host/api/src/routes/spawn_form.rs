@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Html;
-use wasmspawner_core::access::Access;
+use wasmspawner_core::users::access::Access;
 
 use crate::auth::{Authenticator, Caller};
 use crate::problem::Problem;

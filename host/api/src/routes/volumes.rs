@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use wasmspawner_core::access::Access;
+use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;

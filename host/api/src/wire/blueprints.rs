@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
-use wasmspawner_core::blueprint::{BlueprintSpec, ExtendedLibrary, Resolved};
+use wasmspawner_core::custom_resource::blueprint::{BlueprintSpec, ExtendedLibrary, Resolved};
 use wasmspawner_core::names::ObjectName;
 
 /// A blueprint, as it was written.

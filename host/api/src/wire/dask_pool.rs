@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use wasmspawner_core::dask::MAX_WORKERS;
+use wasmspawner_core::children::dask::MAX_WORKERS;
 use wasmspawner_core::manifest;
 use wasmspawner_core::policy::Value;
 

@@ -8,10 +8,10 @@ use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::{Object, ObjectBuilder, OneOfBuilder, Schema, Type};
-use wasmspawner_core::dask::{MAX_WORKERS, Pool, WorkerRange};
+use wasmspawner_core::children::dask::{MAX_WORKERS, Pool, WorkerRange};
 use wasmspawner_core::names::EnvName;
 use wasmspawner_core::policy::Options;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::kernel::parse_json;
 use super::kernel_body::Texts;
@@ -127,7 +127,7 @@ pub(crate) fn parse_pool(body: &[u8]) -> Result<ParsedPool, Problem> {
         let pool = Pool { workers, idle_timeout, outlives_lab, certificate, key };
         Ok(ParsedPool { options, env, pool })
     } else {
-        Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+        Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn parse_workers(body: &[u8]) -> Result<WorkerRange, Problem> {
     if mistakes.is_empty() {
         Ok(workers)
     } else {
-        Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+        Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::environment::{self, ClaimView, EnvironmentView, TargetView};
+use wasmspawner_core::custom_resource::environment::{self, ClaimView, EnvironmentView, TargetView};
 
 /// All environments, claims and targets, each sorted by name.
 #[expect(clippy::struct_field_names, reason = "the field names are those of the API")]

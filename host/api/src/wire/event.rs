@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::openapi::schema::Discriminator;
 use utoipa::openapi::{Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
-use wasmspawner_core::progress::{Entry, LoggedEntry};
+use wasmspawner_core::lifecycle::progress::{Entry, LoggedEntry};
 
 use super::stage::StageReport;
 

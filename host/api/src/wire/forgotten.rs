@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::forgotten;
+use wasmspawner_core::lifecycle::forgotten;
 
 use wasmspawner_spawner::ForgottenReport;
 

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
-use wasmspawner_core::kernel::{self, KernelProcess};
+use wasmspawner_core::children::kernel::{self, KernelProcess};
 use wasmspawner_core::policy::Value;
 
 use super::stage::Stage;

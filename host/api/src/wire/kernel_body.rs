@@ -8,9 +8,9 @@ use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::{Array, ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
-use wasmspawner_core::kernel::{self, Connection, CurveKeys};
+use wasmspawner_core::children::kernel::{self, Connection, CurveKeys};
 use wasmspawner_core::policy::Options;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::kernel::parse_json;
 use super::spawn::{
@@ -124,7 +124,7 @@ pub(crate) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem> {
         let kernel = kernel::Kernel { name, command, env, working_dir, connection };
         Ok(ParsedKernel { options, kernel })
     } else {
-        Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+        Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
     }
 }
 

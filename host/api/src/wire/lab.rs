@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::access::Permit;
-use wasmspawner_core::identity;
 use wasmspawner_core::policy::compose::FieldsBySource;
 use wasmspawner_core::policy::{self, Value};
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
+use wasmspawner_core::users::access::Permit;
+use wasmspawner_core::users::identity;
 
 use super::stage::Stage;
 use super::status::{LabStatus, PodPresence};
@@ -112,7 +112,7 @@ struct DecidedBy {
 
 impl Lab {
     /// Describes the lab with the details that this caller may see.
-    pub(crate) fn of(lab: &LabSnapshot, permit: Permit) -> Self {
+    pub(crate) fn from_snapshot(lab: &LabSnapshot, permit: Permit) -> Self {
         let key = lab.key.clone();
         let LabDetails { description, env, started_at } = LabDetails::clone(&lab.about);
         let LabDescription { options, uid, gid, groups, quotas, image, policies, decided_by, .. } =

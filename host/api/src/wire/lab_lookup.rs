@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::user_string::UserString;
+use wasmspawner_core::policy::user_string::UserString;
 
 use super::status::LabStatus;
 use wasmspawner_spawner::LabSnapshot;

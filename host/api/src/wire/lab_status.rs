@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::lab::LabKey;
 
 use super::status::{LabStatus, PodPresence};
 use wasmspawner_spawner::{LabChanges, LabSnapshot};

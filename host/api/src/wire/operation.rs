@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::access::Permit;
 use wasmspawner_core::lifecycle;
-use wasmspawner_core::operation_record::{NotedFinding, OperationRecord, StageSpan};
-use wasmspawner_core::stage as pod_stage;
+use wasmspawner_core::lifecycle::stage as pod_stage;
+use wasmspawner_core::record::operation_record::{NotedFinding, OperationRecord, StageSpan};
+use wasmspawner_core::users::access::Permit;
 
 use super::event::LoggedEvent;
 use super::lab::for_administrators;
@@ -124,14 +124,14 @@ enum Blame {
 
 impl Operation {
     /// Describes the operation with the details that this caller may see.
-    pub(crate) fn of(record: &OperationRecord, permit: Permit) -> Self {
+    pub(crate) fn from_record(record: &OperationRecord, permit: Permit) -> Self {
         Self {
             job_id: record.job_id.to_string(),
             kind: record.kind.into(),
             started_at: record.started_at.to_string(),
             ended_at: record.ended_at.map(|at| at.to_string()),
             outcome: record.outcome.as_ref().map(Outcome::from),
-            failure: record.outcome.as_ref().and_then(Failure::of),
+            failure: record.outcome.as_ref().and_then(Failure::from_outcome),
             stages: record.stages.iter().map(StageTime::from).collect(),
             events: record.events.iter().map(LoggedEvent::from).collect(),
             cluster_events: record.cluster_events.iter().map(ClusterEvent::from).collect(),
@@ -161,7 +161,7 @@ impl From<&lifecycle::Outcome> for Outcome {
 }
 
 impl Failure {
-    fn of(outcome: &lifecycle::Outcome) -> Option<Self> {
+    fn from_outcome(outcome: &lifecycle::Outcome) -> Option<Self> {
         let lifecycle::Outcome::Failed(failure) = outcome else { return None };
         let blame = match failure.blame {
             lifecycle::Blame::User => Blame::User,

@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
-use wasmspawner_core::form;
-use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::EnvName;
+use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::policy::Options;
-use wasmspawner_core::user_string::{UserString, Wanted};
+use wasmspawner_core::policy::form;
+use wasmspawner_core::policy::user_string::{UserString, Wanted};
 
 use crate::problem::{Detail, Problem};
 
@@ -96,7 +96,7 @@ pub(crate) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> {
     if mistakes.is_empty() {
         Ok(parsed)
     } else {
-        Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+        Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
     }
 }
 

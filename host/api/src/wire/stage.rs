@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::{progress, stage};
+use wasmspawner_core::lifecycle::{progress, stage};
 
 /// The stage of a lab's pod.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]

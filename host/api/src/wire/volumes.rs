@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::policy::ClaimReclaim;
-use wasmspawner_core::volumes::{ClaimUse, Kept, Release, VolumeRecord};
+use wasmspawner_core::record::volumes::{ClaimUse, Kept, Release, VolumeRecord};
 
 /// The volume claims that a server has used.
 #[derive(Debug, Serialize, ToSchema)]

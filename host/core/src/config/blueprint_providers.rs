@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::InvalidSetting;
-use crate::percent::percent_encoded;
+use crate::values::percent::percent_encoded;
 
 /// Where the blueprints of repositories and of users are read: at URLs of one host each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InvalidSetting, ProvidersConfig};
-use crate::blueprint::{BlueprintSpec, InvalidBlueprint, Library};
+use crate::custom_resource::blueprint::{BlueprintSpec, InvalidBlueprint, Library};
 use crate::names::ObjectName;
 
 /// The site's descriptions of labs, from which users choose. They lie below the policies, and are granted nothing.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InvalidSetting, check_span};
-use crate::dask::WorkerRange;
+use crate::children::dask::WorkerRange;
 
 /// What the site wants of Dask pools. How many there may be is in `limits.per_user`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

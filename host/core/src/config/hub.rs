@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::auth::{AuthConfig, AuthMode};
 use super::{BaseUrl, InvalidSetting, check_span};
-use crate::forgotten::ForgottenRules;
+use crate::lifecycle::forgotten::ForgottenRules;
 
 /// How the service itself calls JupyterHub. Without this section the service does not look for forgotten labs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

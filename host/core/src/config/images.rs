@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InvalidSetting, PrepullConfig, check_span};
-use crate::glob::Glob;
 use crate::images::{NodeRules, Repository, Tag};
+use crate::values::glob::Glob;
 
 /// The shortest time between two refreshes.
 const OFTEN: SignedDuration = SignedDuration::from_secs(10);

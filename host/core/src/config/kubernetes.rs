@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::InvalidSetting;
-use crate::glob::Glob;
 use crate::names::{LabelValue, NamespaceName};
+use crate::values::glob::Glob;
 
 /// The connection to the cluster, and the service's namespace in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

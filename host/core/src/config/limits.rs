@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InvalidSetting, PerUserLimits};
+use crate::lifecycle::stage::StagePolicy;
 use crate::lifecycle::{RestartPolicy, TimeLimits};
-use crate::stage::StagePolicy;
 
 /// How long operations may take, and how many may run at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,8 @@
 //! The configuration: one file per section, each with the section as it is written and its validated form.
 
+pub mod grants;
+pub mod token_claims;
+
 pub mod auth;
 mod base_url;
 mod blueprint_providers;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DataSource, InvalidSetting, PublicKeySource};
-use crate::grants::Grants;
+use crate::config::grants::Grants;
 
 /// One policy of the chain. Policies are called in the order given; where two disagree the later one wins.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

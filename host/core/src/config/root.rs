@@ -13,7 +13,7 @@ use super::{
     ProvidersConfig, RegistriesConfig, TelemetryConfig, WorkloadsConfig,
 };
 use super::{environments, policies};
-use crate::blueprint::Library;
+use crate::custom_resource::blueprint::Library;
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
 /// The key of a Secret of the type `kubernetes.io/dockerconfigjson`.

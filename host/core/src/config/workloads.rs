@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{EmbeddedConfig, InvalidSetting, KubernetesConfig};
 use crate::names::NamespaceName;
-use crate::port_range::PortRange;
+use crate::values::port_range::PortRange;
 
 /// Labs in the pods of Deployments, `StatefulSets` and `DaemonSets` of others. Only where a policy allows it, too. It needs the
 /// permissions of `deploy/permissions/workloads.yaml` in each of these namespaces.

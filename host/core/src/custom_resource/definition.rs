@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::Kind;
-use crate::api_group::{GROUP, VERSION};
+use crate::custom_resource::api_group::{GROUP, VERSION};
 
 /// A column of `kubectl get`: its heading, the JSON path of its value, and its description.
 type Column = (&'static str, &'static str, &'static str);

@@ -1,5 +1,5 @@
 use super::{ImageMenu, MenuEntry};
-use crate::options::Options;
+use crate::values::options::Options;
 
 /// The option with the chosen image.
 pub const IMAGE: &str = "image";
@@ -43,7 +43,7 @@ impl ImageChoice {
     /// # Errors
     ///
     /// Fails if the menu has no such entry, or if several entries match.
-    pub fn of<'a>(&self, menu: &'a ImageMenu) -> Result<Option<&'a MenuEntry>, ChoiceError> {
+    pub fn entry<'a>(&self, menu: &'a ImageMenu) -> Result<Option<&'a MenuEntry>, ChoiceError> {
         let Some(asked) = &self.0 else { return Ok(menu.default_entry()) };
         menu.find(asked).map(Some).ok_or_else(|| ChoiceError { asked: asked.clone(), there_is: listed(menu) })
     }
@@ -64,7 +64,7 @@ fn listed(menu: &ImageMenu) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Value;
+    use crate::values::options::Value;
 
     fn menu() -> ImageMenu {
         serde_saphyr::from_str(
@@ -86,7 +86,7 @@ classes: [{name: latest-weekly, entry: w_40}]",
         let menu = menu();
         let choice = ImageChoice::take(&mut options);
         assert!(options.is_empty(), "both are taken: {options:?}");
-        choice.of(&menu).map(|entry| entry.unwrap().name.clone()).map_err(|error| error.to_string())
+        choice.entry(&menu).map(|entry| entry.unwrap().name.clone()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -113,9 +113,9 @@ classes: [{name: latest-weekly, entry: w_40}]",
     #[test]
     fn without_images_no_choice_is_none() {
         let none = ImageMenu::default();
-        assert_eq!(ImageChoice::default().of(&none), Ok(None));
+        assert_eq!(ImageChoice::default().entry(&none), Ok(None));
         let mut options = Options::from([("image".into(), Value::Integer(3))]);
-        let error = ImageChoice::take(&mut options).of(&none).unwrap_err().to_string();
+        let error = ImageChoice::take(&mut options).entry(&none).unwrap_err().to_string();
         assert_eq!(error, "there is no image \"3\"; this site has no images at the moment");
     }
 }

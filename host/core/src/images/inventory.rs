@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tag_order::NewestFirst;
 use super::{ImageReference, Repository, Tag};
-use crate::digest::Digest;
+use crate::values::digest::Digest;
 
 /// The images in registries that are known to the service. The inventory can be stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +119,8 @@ impl RepositoryImages {
         refreshed_at: Option<Timestamp>,
         problem: Option<RefreshProblem>,
     ) -> Self {
-        let mut order: Vec<_> = tags.iter().map(|known| NewestFirst::of(&known.tag)).enumerate().collect();
+        let mut order: Vec<_> =
+            tags.iter().map(|known| NewestFirst::from_tag(&known.tag)).enumerate().collect();
         order.sort_by(|(_, a), (_, b)| a.cmp(b));
         let order: Vec<usize> = order.into_iter().map(|(at, _)| at).collect();
         let mut unsorted: Vec<_> = tags.into_iter().map(Some).collect();
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_inventory_survives_being_stored() {
-        let (now, digest) = (Timestamp::UNIX_EPOCH, Some(Digest::of(b"image")));
+        let (now, digest) = (Timestamp::UNIX_EPOCH, Some(Digest::sha256(b"image")));
         let known =
             |tag: &str| KnownTag { tag: Tag::parse(tag).unwrap(), digest, checked_at: now, has_moved: true };
         let images = RepositoryImages::new(vec![known("1.9"), known("1.10")], Some(now), None);

@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{ImageReference, Inventory};
-use crate::digest::Digest;
-use crate::field_error::FieldError;
+use crate::values::digest::Digest;
+use crate::values::field_error::FieldError;
 
 /// The largest number of entries of a menu.
 const MAX_ENTRIES: usize = 10_000;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
 
 use super::{ImageReference, Repository};
-use crate::digest::Digest;
+use crate::values::digest::Digest;
 
 /// The nodes on which labs can run, and the images that they have. A clone shares the data of the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_node_has_an_image_by_its_digest_under_each_of_its_names() {
-        let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
+        let (old, new) = (Digest::sha256(b"old"), Digest::sha256(b"new"));
         let yaml = format!(
             "{{status: {{images: [{{names: ['docker.io/library/lab@{old}', 'docker.io/library/lab:1.0'], sizeBytes: 7}}, {{names: ['<none>@<none>']}}, {{}}]}}}}"
         );
@@ -242,7 +242,7 @@ mod tests {
     }
     #[test]
     fn nothing_is_left_of_nodes_that_are_gone() {
-        let image = Digest::of(b"image");
+        let image = Digest::sha256(b"image");
         let yaml = format!(
             "{{status: {{images: [{{names: ['quay.io/lab@{image}', 'quay.io/lab:1.0'], sizeBytes: 7}}]}}}}"
         );

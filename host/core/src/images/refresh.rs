@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{KnownTag, RepositoryImages, Tag};
-use crate::digest::Digest;
+use crate::values::digest::Digest;
 
 /// Smallest number of tags without a known move that are requested at each refresh.
 const LEAST: usize = 20;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn digest(of: &str) -> Refresh {
-        Refresh::Digest(Digest::of(of.as_bytes()))
+        Refresh::Digest(Digest::sha256(of.as_bytes()))
     }
 
     /// Runs a refresh in which every requested tag refers to the image of its own name.

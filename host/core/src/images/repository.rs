@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Tag;
-use crate::digest::Digest;
+use crate::values::digest::Digest;
 
 /// The registry of names without one, as container runtimes write it.
 const DOCKER_HUB: &str = "docker.io";

@@ -14,7 +14,7 @@ pub(super) struct NewestFirst<'a> {
 }
 
 impl<'a> NewestFirst<'a> {
-    pub(super) fn of(tag: &'a Tag) -> Self {
+    pub(super) fn from_tag(tag: &'a Tag) -> Self {
         let tag = tag.as_str();
         Self { rank: rank(tag), parts: parts(tag), tag }
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn order(a: &Tag, b: &Tag) -> std::cmp::Ordering {
-        NewestFirst::of(a).cmp(&NewestFirst::of(b))
+        NewestFirst::from_tag(a).cmp(&NewestFirst::from_tag(b))
     }
 
     #[test]

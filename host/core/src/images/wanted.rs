@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ImageReference;
-use crate::field_error::FieldError;
+use crate::values::field_error::FieldError;
 
 /// The largest number of images that one policy may request for nodes.
 const MAX_IMAGES: usize = 1000;

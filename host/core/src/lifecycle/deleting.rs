@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Deletion, Effect, Failed, Failure, Lab, Operation, OperationKind, Outcome, Phase, Presence};
-use crate::progress::Entry;
+use crate::lifecycle::progress::Entry;
 
 impl Lab {
     /// Begins a stop. A stop is always accepted; it cancels a spawn at any step.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Operation};
-use crate::progress::Entry;
+use crate::lifecycle::progress::Entry;
 
 /// One consequence of a step, to be carried out in the order given. Requests that take time are not effects; see
 /// [`super::plan`].

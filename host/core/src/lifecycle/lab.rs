@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::operation::after;
 use super::{Failure, InFlight, Observed, Operation, OperationKind, PodPresence, Restarts, TimeLimits};
-use crate::spawn_key::SpawnKind;
-use crate::stage::{Analysis, Stage};
+use crate::lifecycle::stage::{Analysis, Stage};
+use crate::names::spawn_key::SpawnKind;
 
 /// The state of one lab, owned by its driver.
 #[derive(Debug, Clone)]

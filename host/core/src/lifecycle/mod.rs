@@ -16,6 +16,10 @@
 //!    +---- (a new spawn replaces a failed lab)
 //! ```
 
+pub mod forgotten;
+pub mod progress;
+pub mod stage;
+
 mod admit;
 mod deleting;
 mod effect;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stage::Analysis;
+use crate::lifecycle::stage::Analysis;
 
 /// The presence of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -24,7 +24,7 @@ impl Presence {
     }
 
     /// Returns the presence of an existing object, which is `deleting` if it has a deletion timestamp.
-    pub fn of(deleting: bool) -> Self {
+    pub fn from_deleting(deleting: bool) -> Self {
         if deleting { Self::Terminating } else { Self::Present }
     }
 }

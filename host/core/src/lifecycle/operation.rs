@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::JobId;
+use crate::names::lab::JobId;
 
 /// A spawn, a stop or a cleanup of one lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::{Effect, Ending, Failure, Lab, Operation, Phase, RestartPolicy};
-use crate::progress::Entry;
-use crate::spawn_key::SpawnKind;
-use crate::stage::{Analysis, DELETED, Stage};
+use crate::lifecycle::progress::Entry;
+use crate::lifecycle::stage::{Analysis, DELETED, Stage};
+use crate::names::spawn_key::SpawnKind;
 
 /// The message for the user of a lab in a workload when the lab continues in another pod.
 const MOVED: &str =

@@ -7,9 +7,9 @@ use super::{
     Effect, Failure, Lab, LabTimeLimits, Operation, Outcome, Phase, Presence, Request, Restarts, Running,
     SpawnStep, Starting,
 };
-use crate::progress::{Entry, StageReport, percent};
-use crate::spawn_key::SpawnKind;
-use crate::stage::{Analysis, Finding, Severity, Stage};
+use crate::lifecycle::progress::{Entry, StageReport, percent};
+use crate::lifecycle::stage::{Analysis, Finding, Severity, Stage};
+use crate::names::spawn_key::SpawnKind;
 
 /// Progress in percent while the policies are called.
 const DECIDING: u8 = 5;

@@ -15,7 +15,7 @@ use crate::config::RouteFields;
 use crate::names::{LabNames, ObjectName};
 use crate::policy::ValidatedSpawn;
 use crate::policy::compose::{TLS_CERTIFICATE, TLS_KEY};
-use crate::secret::SecretString;
+use crate::values::secret::SecretString;
 
 /// The key of the authority's certificate in the lab's Secret. cert-manager uses the same key.
 const AUTHORITY: &str = "ca.crt";

@@ -11,8 +11,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 
 use super::{pod, secret};
-use crate::labels::{COMPONENT_LABEL, SPAWN_LABEL};
 use crate::names::LabelValue;
+use crate::names::labels::{COMPONENT_LABEL, SPAWN_LABEL};
 use crate::policy::{AccessMode, ValidatedSpawn, VolumeSource};
 
 /// The lab that a child belongs to, as it is in the cluster.

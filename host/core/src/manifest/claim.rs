@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 
 use super::metadata;
 use crate::policy::{AccessMode, ClaimTemplate, Pair, ValidatedSpawn, VolumeSource};
-use crate::quota::Quantity;
+use crate::users::quota::Quantity;
 
 /// Builds the volume claims that are created if they do not exist. An existing claim is not changed: most of its fields
 /// are immutable, and its data belongs to the user.

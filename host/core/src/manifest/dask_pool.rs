@@ -9,9 +9,11 @@ use super::{
     claim, env_config_map, limit_range, network_policy, nss_config_map, pull_secret, resource_quota,
     service_account,
 };
+use crate::children::dask::{
+    MOUNT_PATH, POOL_PORTS, PoolLaunch, SCHEDULER_VARIABLE, WORKER_VARIABLE, WorkerSize,
+};
 use crate::config::NamespaceReclaim;
-use crate::dask::{MOUNT_PATH, POOL_PORTS, PoolLaunch, SCHEDULER_VARIABLE, WORKER_VARIABLE, WorkerSize};
-use crate::labels::{DASK_SCHEDULER, DASK_WORKER, JOB_ID_LABEL};
+use crate::names::labels::{DASK_SCHEDULER, DASK_WORKER, JOB_ID_LABEL};
 use crate::policy::ValidatedSpawn;
 
 /// The prefix of the programs' files in the pool's Secret.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Container;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
 
 use crate::policy::ValidatedSpawn;
-use crate::quota::Quantity;
+use crate::users::quota::Quantity;
 
 /// The default of one resource.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub(super) struct DefaultResource {
 }
 
 /// Returns the defaults: the lab's own size, or else the whole quota.
-pub(super) fn of(spawn: &ValidatedSpawn) -> Vec<DefaultResource> {
+pub(super) fn from_spawn(spawn: &ValidatedSpawn) -> Vec<DefaultResource> {
     let (quota, lab) = (&spawn.quota, &spawn.resources);
     let of_one =
         |name, most: Option<u64>, limit: Option<u64>, request: Option<u64>, unit: fn(u64) -> Quantity| {

@@ -1,7 +1,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::metadata::{self};
-use crate::labels::{COMPONENT_LABEL, ENVIRONMENT};
+use crate::names::labels::{COMPONENT_LABEL, LAB_ENV};
 use crate::policy::ValidatedSpawn;
 use crate::policy::compose::LabValue;
 
@@ -14,6 +14,6 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> ConfigMap {
     });
     let mut metadata = metadata::of_lab(spawn, &spawn.names.env);
     let labels = metadata.labels.get_or_insert_default();
-    labels.insert(COMPONENT_LABEL.to_owned(), ENVIRONMENT.to_owned());
+    labels.insert(COMPONENT_LABEL.to_owned(), LAB_ENV.to_owned());
     ConfigMap { metadata, data: Some(plain.collect()), ..ConfigMap::default() }
 }

@@ -1,9 +1,9 @@
 use k8s_openapi::api::core::v1::{Container, EnvVar as ContainerEnvVar};
 
 use super::{lab_container, resources, volume};
-use crate::identity::Identity;
 use crate::policy::compose::ValidatedSpawn;
 use crate::policy::{EnvValue, EnvVar, InitContainer};
+use crate::users::identity::Identity;
 
 /// Builds a container that ends before the lab starts. The user of the lab is in its variables, and in the same
 /// `/etc/passwd` and `/etc/group` as the lab's. The security baseline sets its security context.

@@ -55,7 +55,7 @@ pub struct InjectedLab {
 /// The service's admission policy (`deploy/admission-policy.yaml`) allows no more. All settings of the pod as a whole
 /// (node, priority, labels, supplemental groups) stay the workload's.
 pub fn build_injected(spawn: &ValidatedSpawn, injection: &Injection) -> InjectedLab {
-    let mark = LabMark::of(spawn.spawn.as_str());
+    let mark = LabMark::from_spawn(spawn.spawn.as_str());
     let pod = pod::build(spawn);
     let objects = LabObjects {
         namespace: None,

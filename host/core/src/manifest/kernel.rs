@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::Pod;
 use super::child::{self, ParentPod, Program, ProgramFiles};
 use super::objects::LabObjects;
 use super::{claim, env_config_map, network_policy, nss_config_map, pull_secret};
-use crate::kernel::{Launch, MOUNT_PATH, PORTS};
-use crate::labels::KERNEL;
+use crate::children::kernel::{Launch, MOUNT_PATH, PORTS};
+use crate::names::labels::KERNEL;
 use crate::policy::ValidatedSpawn;
 
 /// The prefix of the launcher's files in the kernel's Secret.

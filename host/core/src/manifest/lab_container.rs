@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{resources, secret, volume};
-use crate::lab::PORT_NAME;
+use crate::names::lab::PORT_NAME;
 use crate::policy::ValidatedSpawn;
 use crate::policy::compose::{CheckedProbe, LabValue};
 

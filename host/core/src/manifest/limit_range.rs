@@ -5,12 +5,12 @@ use k8s_openapi::api::core::v1::{LimitRange, LimitRangeItem, LimitRangeSpec};
 use super::default_resources::{self, DefaultResource};
 use super::metadata;
 use crate::policy::ValidatedSpawn;
-use crate::quota::Quantity;
+use crate::users::quota::Quantity;
 
 /// Builds the default resources for containers of the namespace that set none, such as those of pods that the lab
 /// starts.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<LimitRange> {
-    let defaults = default_resources::of(spawn);
+    let defaults = default_resources::from_spawn(spawn);
     if defaults.is_empty() {
         return None;
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::labels::{
-    COMPONENT_LABEL, ENVIRONMENT, INSTANCE_LABEL, JOB_ID_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE,
-    SERVER_LABEL, SERVERNAME_ANNOTATION, SPAWN_LABEL, USER_LABEL, USERNAME_ANNOTATION, of_installation,
+use crate::names::labels::{
+    COMPONENT_LABEL, INSTANCE_LABEL, JOB_ID_LABEL, LAB_ENV, MANAGED_BY_LABEL, MANAGED_BY_VALUE, SERVER_LABEL,
+    SERVERNAME_ANNOTATION, SPAWN_LABEL, USER_LABEL, USERNAME_ANNOTATION, of_installation,
 };
 use crate::names::{LabelValue, ObjectName};
 use crate::policy::ValidatedSpawn;
@@ -27,7 +27,7 @@ pub fn spawn_selector(instance: &LabelValue, spawn: &LabelValue) -> String {
 
 /// Selects the environment `ConfigMap`s of all labs.
 pub fn environment_selector(instance: &LabelValue) -> String {
-    format!("{},{COMPONENT_LABEL}={ENVIRONMENT}", service_selector(instance))
+    format!("{},{COMPONENT_LABEL}={LAB_ENV}", service_selector(instance))
 }
 
 /// Builds the metadata of an object that belongs to one lab.

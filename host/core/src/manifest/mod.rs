@@ -51,13 +51,11 @@ pub use service::{headless_service, service_name};
 use crate::config::NamespaceReclaim;
 use crate::policy::ValidatedSpawn;
 
-pub(crate) use pod_security::ENFORCE_LABEL;
-
 /// Builds the objects of a lab.
 pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
     let pod = pod::build(spawn);
     let env = env_config_map::build(spawn);
-    let digest = spec_digest::of(&pod, &env);
+    let digest = spec_digest::digest(&pod, &env);
     // In the one namespace of all labs, the limits of one user would apply to all.
     let has_limits = spawn.namespaces != NamespaceReclaim::Single;
     LabObjects {

@@ -5,7 +5,9 @@ use super::metadata::{self};
 use super::objects::LabObject;
 use super::pod_security;
 use crate::config::NamespaceReclaim;
-use crate::labels::{OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION, of_installation};
+use crate::names::labels::{
+    ENFORCE_LABEL, OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION, of_installation,
+};
 use crate::policy::ValidatedSpawn;
 
 /// Builds the namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not
@@ -24,7 +26,7 @@ fn own(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Namespace {
     let mut metadata = metadata::of_lab(spawn, &spawn.names.namespace.clone().into());
     metadata.namespace = None;
     let level = pod_security::strictest(pod).as_str().to_owned();
-    metadata.labels.get_or_insert_default().insert(pod_security::ENFORCE_LABEL.to_owned(), level);
+    metadata.labels.get_or_insert_default().insert(ENFORCE_LABEL.to_owned(), level);
     metadata.annotations.get_or_insert_default().extend([
         (OPERATION_ANNOTATION.to_owned(), OPERATION_SPAWN.to_owned()),
         (SPEC_DIGEST_ANNOTATION.to_owned(), digest.to_owned()),

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::metadata;
 use crate::config::PeerRange;
 use crate::config::lab::{EgressRule, NetworkPeer, NetworkPolicyConfig, NetworkPort, Protocol};
-use crate::labels::{SERVER_LABEL, SPAWN_LABEL, USER_LABEL};
+use crate::names::labels::{SERVER_LABEL, SPAWN_LABEL, USER_LABEL};
 use crate::policy::ValidatedSpawn;
 
 /// Allows traffic to the lab's port from the configured peers, and from the lab to all but the blocked addresses.

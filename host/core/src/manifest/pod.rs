@@ -19,7 +19,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Pod {
         pod.merge_from(patch.clone());
     }
     pod.status = None;
-    let defaults = default_resources::of(spawn);
+    let defaults = default_resources::from_spawn(spawn);
     let containers = pod
         .spec
         .iter_mut()

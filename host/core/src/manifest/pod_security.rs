@@ -3,9 +3,6 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod, SecurityContext, Volume};
 
-/// The label of a namespace with the level that its pods have to meet.
-pub(crate) const ENFORCE_LABEL: &str = "pod-security.kubernetes.io/enforce";
-
 /// A level of the Pod Security Standards, the strictest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {

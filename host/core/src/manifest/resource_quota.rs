@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ResourceQuota, ResourceQuotaSpec};
 
 use super::metadata;
 use crate::policy::ValidatedSpawn;
-use crate::quota::Quantity;
+use crate::users::quota::Quantity;
 
 /// Builds the user's limits. The cluster enforces them on all pods and claims of the namespace, not only on labs.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<ResourceQuota> {

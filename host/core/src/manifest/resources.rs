@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{PodResourceClaim, ResourceClaim, ResourceRequir
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
 
 use crate::policy::{Resources, ValidatedSpawn};
-use crate::quota::Quantity;
+use crate::users::quota::Quantity;
 
 type Amounts = BTreeMap<String, KubernetesQuantity>;
 

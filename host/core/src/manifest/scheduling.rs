@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::labels::{MANAGED_BY_LABEL, MANAGED_BY_VALUE};
+use crate::names::labels::{MANAGED_BY_LABEL, MANAGED_BY_VALUE};
 use crate::policy::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
 
 /// Builds a preference for or against nodes that have other labs of any namespace; never a requirement.

@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::metadata;
-use crate::digest::Digest;
-use crate::lab::PORT_NAME;
-use crate::labels::SPAWN_LABEL;
 use crate::names::ObjectName;
+use crate::names::lab::PORT_NAME;
+use crate::names::labels::SPAWN_LABEL;
 use crate::policy::ValidatedSpawn;
+use crate::values::digest::Digest;
 
 /// The number of hexadecimal digits in the name of a Service that cannot have the name of the pod.
 const DIGITS: usize = 10;
@@ -22,7 +22,7 @@ pub fn service_name(pod: &ObjectName) -> ObjectName {
     if text.len() <= 63 && text.starts_with(|first: char| first.is_ascii_lowercase()) && !text.contains('.') {
         return pod.clone();
     }
-    let hash = Digest::of(text.as_bytes()).short_hex(DIGITS);
+    let hash = Digest::sha256(text.as_bytes()).short_hex(DIGITS);
     ObjectName::parse(format!("lab-{hash}")).unwrap_or_else(|_| pod.clone())
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::identity::{Identity, in_user_files};
+use crate::users::identity::{Identity, in_user_files};
 
 /// Returns the base, and one line for the user with their home and the shell `/bin/bash`.
 pub(super) fn passwd(base: &str, identity: &Identity) -> String {
@@ -28,8 +28,8 @@ pub(super) fn group(base: &str, identity: &Identity) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Group;
     use crate::names::Username;
+    use crate::users::identity::Group;
 
     fn rra() -> Identity {
         let group = |name: &str, gid| Group { name: name.to_owned(), gid };

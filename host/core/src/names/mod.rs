@@ -6,6 +6,10 @@
 //! The field names, slug schemes and template language are KubeSpawner's, so that existing volumes are found by their
 //! names.
 
+pub mod lab;
+pub mod labels;
+pub mod spawn_key;
+
 mod child;
 mod config;
 mod env_name;

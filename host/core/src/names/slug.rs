@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::digest::Digest;
+use crate::values::digest::Digest;
 
 /// The longest slug of a template field, in characters.
 pub(super) const FIELD: usize = 48;
@@ -89,7 +89,7 @@ pub(crate) fn is_object(name: &str) -> bool {
 }
 
 fn sha8(bytes: &[u8]) -> String {
-    Digest::of(bytes).short_hex(8)
+    Digest::sha256(bytes).short_hex(8)
 }
 
 #[cfg(test)]

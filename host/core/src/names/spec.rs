@@ -100,7 +100,7 @@ impl Spec {
     /// Formats text; `userid` is the value for widths that refer to it.
     pub(super) fn text(&self, value: &str, userid: Value<'_>, out: &mut String) {
         let cut: String = match self.precision {
-            Some(precision) => value.chars().take(precision.of(userid)).collect(),
+            Some(precision) => value.chars().take(precision.columns(userid)).collect(),
             None => value.to_owned(),
         };
         // A zero before the width is the fill character, but does not right-align text (Python 3.10 and later).
@@ -127,7 +127,7 @@ impl Spec {
         let head = format!("{sign}{}", if self.prefixed { prefix } else { "" });
         let fill = self.fill.unwrap_or(if self.zero { '0' } else { ' ' });
         let align = self.align.unwrap_or(if self.zero { Align::Inside } else { Align::Right });
-        let width = self.width.map_or(0, |width| width.of(Value::Number(value)));
+        let width = self.width.map_or(0, |width| width.columns(Value::Number(value)));
         // Zeros between sign and digits are grouped like digits.
         let least = if fill == '0' && align == Align::Inside { width.saturating_sub(head.len()) } else { 0 };
         let digits =
@@ -142,12 +142,12 @@ impl Spec {
     }
 
     fn missing(&self, length: usize, userid: Value<'_>) -> usize {
-        self.width.map_or(0, |width| width.of(userid)).saturating_sub(length)
+        self.width.map_or(0, |width| width.columns(userid)).saturating_sub(length)
     }
 }
 
 impl Size {
-    fn of(self, userid: Value<'_>) -> usize {
+    fn columns(self, userid: Value<'_>) -> usize {
         match (self, userid) {
             (Size::Fixed(size), _) => size,
             (Size::Userid, Value::Number(id)) => usize::try_from(id).unwrap_or(0).min(WIDEST),

@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::compose::Source;
 use super::{Customization, Grants, LabServer};
-use crate::digest::Digest;
+use crate::values::digest::Digest;
 
 /// One answer of the chain: a policy's answer to `build-pod` and `lab-server`, or the settings of the lab's blueprints,
 /// which come before all policies. Later answers override earlier ones.

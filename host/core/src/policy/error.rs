@@ -1,4 +1,4 @@
-use crate::field_error::FieldError;
+use crate::values::field_error::FieldError;
 
 use super::denial::Denial;
 

@@ -3,7 +3,7 @@
 use super::{
     ChainAnswer, ClaimSource, Customization, EnvValue, EnvVar, Pair, SecurityProfile, VolumeSource, pod_patch,
 };
-use crate::grants::{Grant, GrantViolation, Need};
+use crate::config::grants::{Grant, GrantViolation, Need};
 
 /// Checks a policy's answer against its grants, and returns the grants that it used. `reserved` returns whether the
 /// site reserves the environment variable of that name.
@@ -123,7 +123,7 @@ fn is_acted_on(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grants::Grants;
+    use crate::config::grants::Grants;
     use crate::policy::{Author, LabServer};
 
     fn answer(asked: &Customization, grants: &Grants) -> ChainAnswer {

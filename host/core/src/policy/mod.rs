@@ -1,7 +1,12 @@
 //! Questions to a site's policies and their answers, as plain data, and how the service checks and merges the answers.
 //! The types mirror the WIT package `wasmspawner:policy`, without its Component Model bindings.
 //!
-//! The types of the form are in [`crate::form`], and those of quotas in [`crate::quota`].
+//! The types of the form are in [`crate::policy::form`], and those of quotas in [`crate::users::quota`].
+
+pub mod form;
+pub mod spawn;
+pub mod usage;
+pub mod user_string;
 
 mod authorize;
 mod chain_answer;
@@ -30,9 +35,9 @@ mod user;
 mod volume;
 mod workload_access;
 
-pub use crate::field_error::FieldError;
-pub use crate::grants::{Grant, GrantViolation, Grants};
-pub use crate::options::{Options, Value};
+pub use crate::config::grants::{Grant, GrantViolation, Grants};
+pub use crate::values::field_error::FieldError;
+pub use crate::values::options::{Options, Value};
 pub use authorize::{Action, AuthorizeRequest, Verdict};
 pub use chain_answer::{Author, ChainAnswer};
 pub use check::{check_customization, check_lab_server};

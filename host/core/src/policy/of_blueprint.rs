@@ -3,7 +3,7 @@ use super::{
     Author, ChainAnswer, ClaimSource, Customization, EmptyDirSource, EnvValue, EnvVar, Grants, InitContainer,
     InitRun, LabServer, Mount, NfsSource, ObjectSource, SecurityProfile, Volume, VolumeSource,
 };
-use crate::blueprint::{BlueprintInit, BlueprintVolume, Package, Resolved, VolumeFiles};
+use crate::custom_resource::blueprint::{BlueprintInit, BlueprintVolume, Package, Resolved, VolumeFiles};
 
 /// The volume with a blueprint's packages, and the path at which containers mount it.
 const PACKAGES: &str = "blueprint-packages";
@@ -127,7 +127,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::blueprint::{BlueprintSpec, Library};
+    use crate::custom_resource::blueprint::{BlueprintSpec, Library};
     use crate::names::ObjectName;
     use crate::policy::check_customization;
 

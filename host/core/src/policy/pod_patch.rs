@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Pod, Volume};
 use serde_json::Value;
 
-use crate::path;
+use crate::values::path;
 
 /// Parses a patch into Kubernetes' own types. Unknown fields are refused, so that a misspelt field is an error instead
 /// of being ignored.

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::{ObjectSource, Volume, VolumeSource};
-use crate::quota::Quantity;
+use crate::users::quota::Quantity;
 
 impl From<&Volume> for PodVolume {
     fn from(volume: &Volume) -> Self {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::blueprint::Resolved;
-use crate::past_use::DaysOfUser;
-use crate::spawn_key::ChildKind;
+use crate::custom_resource::blueprint::Resolved;
+use crate::names::spawn_key::ChildKind;
+use crate::policy::usage::DaysOfUser;
 
 /// The subject of a policy's call, beyond the user and the options. Policies read it with functions of `host`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use crate::identity::Identity;
-use crate::quota::UserQuota;
+use crate::users::identity::Identity;
+use crate::users::quota::UserQuota;
 
 /// A group of a user. Groups without a GID exist only by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,8 @@ impl User {
 
 impl From<&Identity> for User {
     fn from(identity: &Identity) -> Self {
-        let group = |group: &crate::identity::Group| Group { name: group.name.clone(), gid: group.gid };
+        let group =
+            |group: &crate::users::identity::Group| Group { name: group.name.clone(), gid: group.gid };
         Self {
             name: identity.username.to_string(),
             uid: Some(identity.uid),

@@ -91,7 +91,7 @@ pub enum InjectVerdict {
 
 impl SeenWorkload {
     /// Returns the view that policies have of a workload with this pod template.
-    pub fn of(workload: &Workload, template: &PodTemplateSpec) -> Self {
+    pub fn from_template(workload: &Workload, template: &PodTemplateSpec) -> Self {
         let spec = template.spec.as_ref();
         let of_site = |name: &str| !LabMark::is_of_a_lab(name);
         let containers = spec.map(|spec| spec.containers.as_slice()).unwrap_or_default();

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{SpawnSpec, SpawnStatus};
-use crate::api_group::{GROUP, VERSION};
-use crate::structural_schema::structural_schema;
+use crate::custom_resource::api_group::{GROUP, VERSION};
+use crate::custom_resource::structural_schema::structural_schema;
 
 /// The kind of records.
 pub const KIND: &str = "Spawn";
@@ -59,7 +59,7 @@ pub fn definition() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::structural_schema::assert_structural;
+    use crate::custom_resource::structural_schema::assert_structural;
 
     #[test]
     fn the_schema_is_structural() {

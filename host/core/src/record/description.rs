@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::blueprint::ForeignBlueprint;
-use crate::dask::WorkerRange;
-use crate::identity::Group;
+use crate::children::dask::WorkerRange;
+use crate::custom_resource::blueprint::ForeignBlueprint;
 use crate::policy::compose::FieldsBySource;
 use crate::policy::{Image, Options};
+use crate::users::identity::Group;
 
 /// The options, user, image and resources of a lab. Complete once the policies have decided. It does not contain the
 /// environment.

@@ -5,6 +5,11 @@
 //! stop request is answered, and is deleted when no object of the spawn is left. It never contains a credential or the
 //! value of an environment variable.
 
+pub mod definitions;
+pub mod operation_record;
+pub mod retained;
+pub mod volumes;
+
 mod definition;
 mod description;
 mod place;
@@ -13,10 +18,10 @@ mod spec;
 mod status;
 
 /// The label with the installation of the service that wrote a record, the same as on every other object.
-pub use crate::labels::INSTANCE_LABEL;
+pub use crate::names::labels::INSTANCE_LABEL;
 pub use definition::{FINALIZER, KIND, PLURAL, definition};
 
-pub use crate::api_group::{API_VERSION, GROUP, VERSION};
+pub use crate::custom_resource::api_group::{API_VERSION, GROUP, VERSION};
 pub use description::{
     KernelDescription, LabDescription, PolicyRef, PoolDescription, Quotas, ResourceAmount,
 };

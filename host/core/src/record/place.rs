@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::lab::CertificateIssuer;
-use crate::environment::{ClusterRef, NamespaceFate};
-use crate::lab::JobId;
+use crate::custom_resource::environment::{ClusterRef, NamespaceFate};
+use crate::names::lab::JobId;
 use crate::names::{LabNames, NamespaceName, ObjectName};
 use crate::workload::Workload;
 
@@ -74,7 +74,7 @@ impl PlaceClaim {
 
 impl Place {
     /// Returns the place of a lab with these names.
-    pub fn of(names: &LabNames) -> Self {
+    pub fn from_names(names: &LabNames) -> Self {
         Self {
             namespace: names.namespace.clone(),
             pod: names.pod.clone(),

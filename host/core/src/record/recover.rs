@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 
 use super::{Desired, SpawnSpec, SpawnStatus};
-use crate::lab::JobId;
 use crate::lifecycle::{
     Deletion, Failed, Failure, Lab, Observed, Operation, OperationKind, Phase, Restarts, Running, SpawnStep,
     Starting, TimeLimits,
 };
-use crate::spawn_key::SpawnKind;
+use crate::names::lab::JobId;
+use crate::names::spawn_key::SpawnKind;
 
 /// The state of a lab after a restart.
 #[derive(Debug, Clone)]

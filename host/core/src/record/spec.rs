@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{LabDescription, Place};
-use crate::lab::{JobId, LabKey};
 use crate::lifecycle::{Operation, OperationKind, TimeLimits};
+use crate::names::lab::{JobId, LabKey};
+use crate::names::spawn_key::{ChildKey, ChildKind, SpawnKey, SpawnKind};
 use crate::names::{ChildName, ObjectName, ServerName, Username};
-use crate::spawn_key::{ChildKey, ChildKind, SpawnKey, SpawnKind};
 
 /// Serializes a shared description of a lab. It is shared because several parts of the service hold the same one.
 fn shared<S: Serializer>(lab: &Arc<LabDescription>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -113,7 +113,7 @@ impl SpawnSpec {
 
 impl OperationSpec {
     /// Creates the record of an operation and of the caller who requested it.
-    pub fn of(operation: &Operation, requested_by: Option<String>) -> Self {
+    pub fn from_operation(operation: &Operation, requested_by: Option<String>) -> Self {
         let Operation { job_id, kind, started_at, deadline } = *operation;
         Self { id: job_id, kind, requested_by, started_at, deadline }
     }

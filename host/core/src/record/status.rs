@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::condition::Condition;
+use crate::custom_resource::condition::Condition;
+use crate::lifecycle::stage::Stage;
 use crate::lifecycle::{Failure, Lab, LabStatus, Phase};
-use crate::stage::Stage;
 
 /// The present state of a spawn. It is written when the spawn is accepted, ready, stopped or failed, and not in
 /// between.
@@ -51,7 +51,7 @@ pub struct SpawnStatus {
 impl SpawnStatus {
     /// Returns the status of `lab` that its record should have. The status does not change while a lab only moves from
     /// stage to stage.
-    pub fn of(lab: &Lab) -> Self {
+    pub fn from_lab(lab: &Lab) -> Self {
         let since = lab.operation.map_or(Timestamp::UNIX_EPOCH, |operation| operation.started_at);
         match &lab.phase {
             Phase::Starting(_) => Self::new(LabStatus::Starting, Stage::Scheduling, 0, "Starting", since),

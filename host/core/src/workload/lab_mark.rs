@@ -1,7 +1,7 @@
 //! The mark that distinguishes the parts of one lab in a workload that several labs may share.
 
-use crate::digest::Digest;
 use crate::names::LabelValue;
+use crate::values::digest::Digest;
 
 /// The prefix of the label that every pod with a lab has, once for each of its labs.
 const LABEL_PREFIX: &str = "lab.wasmspawner.io/";
@@ -27,8 +27,8 @@ pub fn installation_label(instance: &LabelValue) -> String {
 
 impl LabMark {
     /// Returns the mark of the lab whose record has this uid.
-    pub fn of(spawn: &str) -> Self {
-        Self(Digest::of(spawn.as_bytes()).short_hex(DIGITS))
+    pub fn from_spawn(spawn: &str) -> Self {
+        Self(Digest::sha256(spawn.as_bytes()).short_hex(DIGITS))
     }
 
     /// Returns the label key of the lab's pods. The label's value is the id of the operation that started the lab.
@@ -47,7 +47,7 @@ impl LabMark {
         if readable.len() <= MAX_NAME_LENGTH {
             return readable;
         }
-        format!("{}-{}", self.container(), Digest::of(name.as_bytes()).short_hex(DIGITS))
+        format!("{}-{}", self.container(), Digest::sha256(name.as_bytes()).short_hex(DIGITS))
     }
 
     /// Returns true for the name of one of the lab's containers or volumes.
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_lab_are_found_by_their_names() {
-        let mark = LabMark::of("0b0e9a52-9f5f-4d53-8d5c-3d0c1f7f0a01");
+        let mark = LabMark::from_spawn("0b0e9a52-9f5f-4d53-8d5c-3d0c1f7f0a01");
         for name in [mark.container(), mark.part("nss"), mark.part(&"x".repeat(63))] {
             assert!(mark.owns(&name) && name.len() <= 63, "{name}");
         }
@@ -93,6 +93,6 @@ mod tests {
             assert!(!mark.owns(name), "{name}");
         }
         assert_eq!(LabMark::of_label(&mark.label()), Some(mark.clone()));
-        assert!(!LabMark::of("another").owns(&container));
+        assert!(!LabMark::from_spawn("another").owns(&container));
     }
 }

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::{LabMark, Workload, WorkloadKind};
-use crate::lab::JobId;
-use crate::stage::ObservedPod;
+use crate::lifecycle::stage::ObservedPod;
+use crate::names::lab::JobId;
 
 /// A pod of a workload, reduced to the containers of one of its labs, so that the stage is that of the lab and not that
 /// of the service beside it.
@@ -46,10 +46,10 @@ impl LabPod {
     pub fn all(pod: &Pod) -> Vec<Self> {
         let labels = pod.metadata.labels.iter().flatten();
         let marks = labels.filter_map(|(key, _)| LabMark::of_label(key)).take(MAX_LABS_OF_POD);
-        marks.map(|mark| Self::of(pod, mark)).collect()
+        marks.map(|mark| Self::from_pod(pod, mark)).collect()
     }
 
-    fn of(pod: &Pod, mark: LabMark) -> Self {
+    fn from_pod(pod: &Pod, mark: LabMark) -> Self {
         let mut seen = pod.clone();
         let operation = pod.metadata.labels.as_ref().and_then(|labels| labels.get(&mark.label()));
         let operation: Option<JobId> = operation.and_then(|id| id.parse().ok());
@@ -107,9 +107,9 @@ impl LabPod {
         self.pod.operation == Some(operation)
             && !matches!(
                 self.pod.life(),
-                crate::stage::PodLife::Deleting
-                    | crate::stage::PodLife::Succeeded
-                    | crate::stage::PodLife::Failed
+                crate::lifecycle::stage::PodLife::Deleting
+                    | crate::lifecycle::stage::PodLife::Succeeded
+                    | crate::lifecycle::stage::PodLife::Failed
             )
     }
 

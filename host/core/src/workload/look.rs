@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 
 use super::{LabMark, LabPod, Revisions, Workload, WorkloadState, choose};
-use crate::lab::JobId;
 use crate::lifecycle::Presence;
-use crate::stage::{self, Analysis, Stage, StagePolicy};
+use crate::lifecycle::stage::{self, Analysis, Stage, StagePolicy};
+use crate::names::lab::JobId;
 
 /// The observed state of a workload.
 #[derive(Debug)]

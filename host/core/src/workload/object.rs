@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{LabMark, WorkloadKind};
-use crate::lab::JobId;
+use crate::names::lab::JobId;
 
 /// A workload as the API server returns it.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,14 +3,14 @@
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 
 use super::LabMark;
-use crate::digest::Digest;
-use crate::port_range::PortRange;
+use crate::values::digest::Digest;
+use crate::values::port_range::PortRange;
 
 /// Returns a port of the range that no container of the template declares; `None` if there is none. Labs begin the
 /// search at different places in the range, so that two that are added at the same moment rarely find the same port.
 pub fn free_port(template: &PodTemplateSpec, range: &PortRange, mark: &LabMark) -> Option<u16> {
     let size = u32::from(range.last() - range.first()) + 1;
-    let [a, b, c, d, ..] = *Digest::of(mark.container().as_bytes()).as_bytes();
+    let [a, b, c, d, ..] = *Digest::sha256(mark.container().as_bytes()).as_bytes();
     let start = u32::from_be_bytes([a, b, c, d]) % size;
     let ports = (0..size).filter_map(|step| u16::try_from((start + step) % size).ok());
     ports.map(|step| range.first() + step).find(|port| !declares_port(template, *port, mark))
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn a_lab_gets_a_port_that_nobody_else_has() {
-        let mark = LabMark::of("a");
+        let mark = LabMark::from_spawn("a");
         let range: PortRange = serde_saphyr::from_str("40000-40002").unwrap();
         let template = |ports: &[u16]| {
             let ports: Vec<_> = ports.iter().map(|port| format!("{{containerPort: {port}}}")).collect();

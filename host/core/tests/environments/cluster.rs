@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use wasmspawner_core::custom_resource::Object;
-use wasmspawner_core::environment::{
+use wasmspawner_core::custom_resource::environment::{
     Action, Claim, ClaimSpec, ClaimStatus, Class, ClassSpec, Environment, KubernetesCredentials, NAMESPACE,
     NAMESPACE_PROVISIONER, NamespaceState, OWNER, ReclaimPolicy, Target, TargetSpec, TargetStatus, World,
     reconcile,

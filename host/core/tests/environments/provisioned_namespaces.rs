@@ -1,6 +1,6 @@
 //! The namespaces that the provisioner makes, and those that it leaves alone.
 
-use wasmspawner_core::environment::{
+use wasmspawner_core::custom_resource::environment::{
     ClaimPhase, NAMESPACE, NAMESPACE_PROVISIONER, OWNER, PROVISIONED_BY, ReclaimPolicy,
 };
 

@@ -1,6 +1,6 @@
 //! Each rule of the binder, and its effect on targets.
 
-use wasmspawner_core::environment::{
+use wasmspawner_core::custom_resource::environment::{
     BIND_COMPLETE, BOUND_BY_CONTROLLER, ClaimPhase, ClaimRef, DT_PROVISIONER, FINALIZER, PROVISIONED_BY,
     RELEASED, ReclaimPolicy, TargetPhase,
 };

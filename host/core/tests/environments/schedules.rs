@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use wasmspawner_core::environment::{
+use wasmspawner_core::custom_resource::environment::{
     Claim, ClaimPhase, ClaimRef, FINALIZER, OWNER, RELEASED, ReclaimPolicy, TargetPhase,
 };
 
@@ -104,7 +104,7 @@ fn happen(cluster: &mut Cluster, event: &Event) {
         Event::NamespacesFreed => cluster.free_namespaces(),
         Event::Later(seconds) => cluster.later(*seconds),
         Event::Restart => {
-            cluster.seen = wasmspawner_core::environment::World::default();
+            cluster.seen = wasmspawner_core::custom_resource::environment::World::default();
             cluster.see_all();
         }
         Event::See(kind) => cluster.see(*kind),

@@ -1,7 +1,7 @@
 //! The events and actions of the simulation.
 
 use proptest::prelude::*;
-use wasmspawner_core::stage::Stage;
+use wasmspawner_core::lifecycle::stage::Stage;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Act {

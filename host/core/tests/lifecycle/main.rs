@@ -7,9 +7,9 @@ mod simulation;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use wasmspawner_core::lifecycle::progress::Entry;
+use wasmspawner_core::lifecycle::stage::Stage;
 use wasmspawner_core::lifecycle::{Event, LabStatus, LabTimeLimits, OperationKind, Phase, Presence, Request};
-use wasmspawner_core::progress::Entry;
-use wasmspawner_core::stage::Stage;
 
 use act::{Act, act};
 use simulation::{LIMITS, RESTARTS, Simulation};

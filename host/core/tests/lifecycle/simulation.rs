@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog};
+use wasmspawner_core::lifecycle::stage::{Analysis, Stage};
 use wasmspawner_core::lifecycle::{
     Admission, Effect, Event, Failure, Lab, LabStatus, LabTimeLimits, Observed, Operation, OperationKind,
     Outcome, Phase, Presence, RecordState, Request, RestartPolicy, TimeLimits, admit_spawn, admit_stop, plan,
 };
-use wasmspawner_core::progress::{Entry, ProgressLog};
-use wasmspawner_core::stage::{Analysis, Stage};
+use wasmspawner_core::names::lab::JobId;
 
 use crate::act::Act;
 

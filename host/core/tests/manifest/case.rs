@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::config::lab::{LabConfig, LabSection, SecretKey, SiteSecretData};
-use wasmspawner_core::identity::Identity;
-use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
+use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::{EnvName, LabelValue, NameTemplates, NamesConfig, ObjectName, ServerName};
+use wasmspawner_core::policy::spawn::SpawnRequest;
+use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{
     Author, ChainAnswer, Customization, Grants, ImageInputs, LabServer, Options, SpawnInputs, SpawnRejected,
     ValidatedSpawn, compose::Source, compose::compose,
 };
-use wasmspawner_core::quota::Quota;
-use wasmspawner_core::secret::{SecretBytes, SecretString};
-use wasmspawner_core::spawn::SpawnRequest;
-use wasmspawner_core::user_string::Wanted;
+use wasmspawner_core::users::identity::Identity;
+use wasmspawner_core::users::quota::Quota;
+use wasmspawner_core::values::secret::{SecretBytes, SecretString};
 
 /// All inputs of a spawn. Keys that are absent have their defaults.
 #[derive(Clone, Deserialize)]

@@ -1,10 +1,10 @@
 //! The objects of a Dask pool: the common parts of its scheduler and its workers, and the parts of only one of them.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
-use wasmspawner_core::dask::{Pool, PoolLaunch, PoolPrograms, SCHEDULER_VARIABLE, WorkerRange};
+use wasmspawner_core::children::dask::{Pool, PoolLaunch, PoolPrograms, SCHEDULER_VARIABLE, WorkerRange};
 use wasmspawner_core::manifest::{ParentPod, PoolObjects, build_dask_pool, dask_worker};
 use wasmspawner_core::names::LabelValue;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::case::Case;
 

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::labels::{SERVERNAME_ANNOTATION, USERNAME_ANNOTATION};
 use wasmspawner_core::manifest::{KINDS_DELETED_BY_LABEL, LabObject, service_selector, spawn_selector};
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::labels::{SERVERNAME_ANNOTATION, USERNAME_ANNOTATION};
 use wasmspawner_core::names::{LabelValue, ServerName, Username};
 use wasmspawner_core::policy::compose::Source;
 

@@ -63,7 +63,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    pub(super) fn of(call: &Call) -> Self {
+    pub(super) fn from_call(call: &Call) -> Self {
         match call.accept {
             Accept::Json => Self::Json,
             Accept::Metadata => Self::Metadata,
@@ -90,7 +90,7 @@ impl Form {
 }
 
 pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Response<Body> {
-    json_bytes(code, Form::of(call).one(object, true))
+    json_bytes(code, Form::from_call(call).one(object, true))
 }
 
 /// The position of a page in a list.
@@ -118,7 +118,7 @@ impl Page {
 
 /// Creates an answer with a list of objects. The stored JSON of whole objects is concatenated, and not made again.
 pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
-    let form = Form::of(call);
+    let form = Form::from_call(call);
     let (kind, version) = match &form {
         Form::Table(columns, whole) => {
             let rows: Vec<_> = objects.iter().map(|object| table::row(columns, object, *whole)).collect();

@@ -59,10 +59,10 @@ impl References {
         let all = ListParams::default();
         let (maps, secrets) = futures::try_join!(maps.list(&all), secrets.list(&all))
             .map_err(|error| format!("the ConfigMaps and Secrets could not be read: {error}"))?;
-        Ok(Self::of(maps.items, secrets.items))
+        Ok(Self::from_objects(maps.items, secrets.items))
     }
 
-    pub(crate) fn of(maps: Vec<ConfigMap>, secrets: Vec<Secret>) -> Self {
+    pub(crate) fn from_objects(maps: Vec<ConfigMap>, secrets: Vec<Secret>) -> Self {
         let bytes = |(key, ByteString(bytes))| (key, bytes);
         let maps = maps.into_iter().map(|map| {
             let texts = map.data.into_iter().flatten().map(|(key, text)| (key, text.into_bytes()));

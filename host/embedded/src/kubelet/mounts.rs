@@ -19,7 +19,10 @@ pub(crate) struct Mounts {
 
 impl Mounts {
     /// Collects the mounts of a container whose pod has these volume directories.
-    pub(crate) fn of(container: &Container, volumes: &BTreeMap<String, PathBuf>) -> Result<Self, String> {
+    pub(crate) fn from_container(
+        container: &Container,
+        volumes: &BTreeMap<String, PathBuf>,
+    ) -> Result<Self, String> {
         let mut mounts = Self::default();
         for mount in container.volume_mounts.iter().flatten() {
             let Some(directory) = volumes.get(&mount.name) else { continue };
@@ -88,7 +91,7 @@ mod tests {
             let container = serde_json::from_value(json!({"name": "n", "volumeMounts": mounts})).unwrap();
             let volumes = [("home", "/s/home"), ("shared-data", "/s/data")];
             let volumes = volumes.map(|(name, path)| (name.to_owned(), PathBuf::from(path)));
-            Mounts::of(&container, &volumes.into())
+            Mounts::from_container(&container, &volumes.into())
         };
         let two = mounts(json!([
             {"name": "home", "mountPath": "/home/alice/"},

@@ -24,7 +24,7 @@ pub(crate) struct Probe {
 
 impl Probe {
     /// Reads a probe of a container. `None` if it has none, or one whose port does not exist.
-    pub(crate) fn of(container: &Container, probe: Option<&api::Probe>) -> Option<Self> {
+    pub(crate) fn from_container(container: &Container, probe: Option<&api::Probe>) -> Option<Self> {
         let probe = probe?;
         let (path, named) = match (&probe.http_get, &probe.tcp_socket) {
             (Some(get), _) if get.scheme.as_deref() == Some("HTTPS") => (None, &get.port),
@@ -149,7 +149,7 @@ mod tests {
                 "readinessProbe": {"httpGet": {"port": "notebook", "path": "/api"}, "successThreshold": 2},
             });
             let container: Container = serde_json::from_value(container).unwrap();
-            let probe = Probe::of(&container, container.readiness_probe.as_ref()).unwrap();
+            let probe = Probe::from_container(&container, container.readiness_probe.as_ref()).unwrap();
             let serve = async {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let _ = stream.read(&mut [0; 1024]).await;

@@ -50,13 +50,13 @@ pub(crate) enum PodRuntime {
 }
 
 impl PodRuntime {
-    pub(crate) fn of(node: &Node, pod: &Pod) -> Self {
+    pub(crate) fn from_pod(node: &Node, pod: &Pod) -> Self {
         match &node.runtime {
             NodeRuntime::Process { options, state } => {
                 let uid = pod.metadata.uid.as_deref().unwrap_or_default();
                 Self::Process(PodProcess::new(options.clone(), state.clone(), uid))
             }
-            NodeRuntime::Simulated(options) => Self::Simulated(SimulatedPod::of(pod, *options)),
+            NodeRuntime::Simulated(options) => Self::Simulated(SimulatedPod::from_pod(pod, *options)),
         }
     }
 

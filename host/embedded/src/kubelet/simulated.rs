@@ -51,7 +51,7 @@ pub(crate) struct SimulatedPod {
 }
 
 impl SimulatedPod {
-    pub(crate) fn of(pod: &Pod, delays: SimulatedOptions) -> Self {
+    pub(crate) fn from_pod(pod: &Pod, delays: SimulatedOptions) -> Self {
         let mut simulated = Self {
             delays,
             fault: None,
@@ -195,7 +195,7 @@ mod tests {
     fn simulated(key: &str, value: &str) -> SimulatedPod {
         let mut pod = Pod::default();
         pod.metadata.annotations = Some([(format!("{PREFIX}{key}"), value.to_owned())].into());
-        SimulatedPod::of(&pod, SimulatedOptions::default())
+        SimulatedPod::from_pod(&pod, SimulatedOptions::default())
     }
 
     #[test]

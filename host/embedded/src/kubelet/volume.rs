@@ -141,7 +141,7 @@ mod tests {
             json!({"metadata": {"name": "nss"}, "data": {"passwd": "p"}, "binaryData": {"logo": "AAE="}});
         let secret = json!({"metadata": {"name": "s"}, "data": {"token": "dA=="}});
         let (map, secret) = (serde_json::from_value(map).unwrap(), serde_json::from_value(secret).unwrap());
-        let references = References::of(vec![map], vec![secret]);
+        let references = References::from_objects(vec![map], vec![secret]);
         make(&serde_json::from_value(volume).unwrap(), root.join("v"), &root.join("claims"), &references)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use serde_json::json;
-use wasmspawner_core::environment::{CREDENTIALS_KEY, ClusterRef};
+use wasmspawner_core::custom_resource::environment::{CREDENTIALS_KEY, ClusterRef};
 
 /// The reason why the credentials cannot be used.
 #[derive(Debug, thiserror::Error)]

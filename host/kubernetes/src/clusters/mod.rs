@@ -17,7 +17,7 @@ use kube::api::{Api, ListParams};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::environment::ClusterRef;
+use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::names::NamespaceName;
 
 use crate::k8s::{Causes, ChangingClient, Connection, SiteSecrets};

@@ -1,6 +1,6 @@
 //! The views and actions of administrators.
 
-use wasmspawner_core::environment::{Overview, PhaseCounts, RELEASED, World};
+use wasmspawner_core::custom_resource::environment::{Overview, PhaseCounts, RELEASED, World};
 
 use super::Environments;
 use crate::k8s::KubernetesError;

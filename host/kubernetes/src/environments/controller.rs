@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::environment::{Action, NamespaceState, Reconciled, Target, reconcile};
+use wasmspawner_core::custom_resource::environment::{Action, NamespaceState, Reconciled, Target, reconcile};
 
 use super::Environments;
 use super::outcome::ActionOutcome;

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use wasmspawner_core::custom_resource::{Kind, Object};
-use wasmspawner_core::environment::{
+use wasmspawner_core::custom_resource::environment::{
     Claim, ClaimSpec, ClaimState, ClaimStatus, ClassSpec, EnvironmentSpec, EnvironmentStatus, FINALIZER,
     NAMESPACE, OWNER, TargetSpec, TargetStatus,
 };
-use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::labels::{SPAWN_LABEL, of_installation};
+use wasmspawner_core::custom_resource::{Kind, Object};
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::labels::{SPAWN_LABEL, of_installation};
 use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 
 use crate::clusters::Clusters;
@@ -86,7 +86,7 @@ impl Environments {
 
     /// Fails if one of the custom resources is not installed.
     pub async fn check_installed(&self) -> Result<(), NotInstalled> {
-        use wasmspawner_core::environment::{Class, Environment, Target};
+        use wasmspawner_core::custom_resource::environment::{Class, Environment, Target};
         let (classes, claims, targets, environments) = tokio::join!(
             self.classes.is_installed(),
             self.claims.is_installed(),

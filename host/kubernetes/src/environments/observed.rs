@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
 use wasmspawner_core::custom_resource::Object;
-use wasmspawner_core::environment::{Claim, Class, Environment, Target, World};
+use wasmspawner_core::custom_resource::environment::{Claim, Class, Environment, Target, World};
 
 use crate::k8s::{CustomChange, belongs_to};
 

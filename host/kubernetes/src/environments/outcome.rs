@@ -1,4 +1,4 @@
-use wasmspawner_core::environment::TargetFailure;
+use wasmspawner_core::custom_resource::environment::TargetFailure;
 
 use crate::k8s::KubernetesError;
 

@@ -1,6 +1,6 @@
 //! The built-in provisioner: makes and removes the objects of targets.
 
-use wasmspawner_core::environment::{
+use wasmspawner_core::custom_resource::environment::{
     Class, NAMESPACE, Parameters, Target, TargetFailure, provisioned_objects,
 };
 

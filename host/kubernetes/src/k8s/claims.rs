@@ -26,7 +26,8 @@ impl Claims {
 
     /// Reads the metadata of a claim. Returns `None` if there is no claim of this name.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, KubernetesError> {
-        let (claims, action) = (self.of(namespace), format!("read PersistentVolumeClaim {namespace}/{name}"));
+        let (claims, action) =
+            (self.api(namespace), format!("read PersistentVolumeClaim {namespace}/{name}"));
         let found = retrying(&self.retry_policy, &action, || claims.get_opt(name)).await?;
         Ok(found.map(Readable::required).transpose()?.map(|claim| claim.metadata))
     }
@@ -34,7 +35,7 @@ impl Claims {
     /// Deletes a claim. Kubernetes delays the deletion until no pod uses the claim.
     pub async fn delete(&self, namespace: &str, name: &str) -> Result<DeletionAnswer, KubernetesError> {
         let action = format!("delete PersistentVolumeClaim {namespace}/{name}");
-        let (claims, params) = (self.of(namespace), DeleteParams::background());
+        let (claims, params) = (self.api(namespace), DeleteParams::background());
         match retrying(&self.retry_policy, &action, || claims.delete(name, &params)).await {
             Ok(_) => Ok(DeletionAnswer::Accepted),
             Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => Ok(DeletionAnswer::Gone),
@@ -42,7 +43,7 @@ impl Claims {
         }
     }
 
-    fn of(&self, namespace: &str) -> Api<Readable<PersistentVolumeClaim>> {
+    fn api(&self, namespace: &str) -> Api<Readable<PersistentVolumeClaim>> {
         Api::namespaced(self.client.clone(), namespace)
     }
 }

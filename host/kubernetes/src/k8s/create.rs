@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::labels::{JOB_ID_LABEL, SPAWN_LABEL};
 use wasmspawner_core::manifest::{LabObject, LabObjects, ObjectKind};
-use wasmspawner_core::volumes::other_owner;
+use wasmspawner_core::names::labels::{JOB_ID_LABEL, SPAWN_LABEL};
+use wasmspawner_core::record::volumes::other_owner;
 
 use super::error::says_no_such_kind;
 use super::quota_count::QuotaCount;
@@ -69,7 +69,7 @@ impl Creator {
         let pod = LabObject::from(objects.last().clone());
         let pod = self.create_object(&pod, spawn_uid, &retry_policy, inside.as_ref()).await?;
         if let Some(quota) = &objects.resource_quota {
-            QuotaCount::of(quota, &self.client, &retry_policy).includes_pod().await?;
+            QuotaCount::from_quota(quota, &self.client, &retry_policy).includes_pod().await?;
         }
         Ok(CreatedLab { namespace, pod: parse(pod)? })
     }
@@ -193,7 +193,7 @@ impl Creator {
             }
             LabObject::ResourceQuota(wanted) => {
                 let created = creation.create_own_unread(spawn_uid).await?;
-                QuotaCount::of(wanted, &self.client, retry_policy).begun().await?;
+                QuotaCount::from_quota(wanted, &self.client, retry_policy).begun().await?;
                 Ok(created)
             }
             _ => creation.create_own_unread(spawn_uid).await,

@@ -11,7 +11,7 @@ use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use wasmspawner_core::api_group::{API_VERSION, GROUP, VERSION};
+use wasmspawner_core::custom_resource::api_group::{API_VERSION, GROUP, VERSION};
 use wasmspawner_core::custom_resource::{Kind, Object};
 
 use super::retry::{RetryPolicy, retrying};
@@ -65,7 +65,7 @@ where
         Self {
             api: api(&connection.requests, namespace, &resource),
             watched: api(&connection.watches, namespace, &resource),
-            retry_policy: RetryPolicy::of(request_timeout, TRY_FOR),
+            retry_policy: RetryPolicy::from_timeouts(request_timeout, TRY_FOR),
             kind: PhantomData,
         }
     }

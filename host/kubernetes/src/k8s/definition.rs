@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::Value;
-use wasmspawner_core::definitions::definitions;
+use wasmspawner_core::record::definitions::definitions;
 
 use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
@@ -27,6 +27,6 @@ async fn install(client: &Client, definition: &Value) -> Result<(), KubernetesEr
     let name = definition["metadata"]["name"].as_str().unwrap_or_default();
     let (params, patch) = (PatchParams::apply("wasmspawner").force(), Patch::Apply(definition));
     let action = format!("install {name}");
-    let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
+    let retry_policy = RetryPolicy::from_timeouts(TRY_FOR, TRY_FOR);
     retrying(&retry_policy, &action, || definitions.patch(name, &params, &patch)).await.map(drop)
 }

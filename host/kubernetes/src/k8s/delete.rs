@@ -81,7 +81,7 @@ impl Deleter {
         place: &Place,
         within: Duration,
     ) -> Result<(Option<Pod>, Option<Namespace>), KubernetesError> {
-        let retry_policy = RetryPolicy::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::from_timeouts(self.request_timeout, within);
         let pods: Api<Readable<Pod>> = Api::namespaced(self.client.clone(), place.namespace.as_str());
         let namespaces: Api<Readable<Namespace>> = Api::all(self.client.clone());
         let namespace = async {
@@ -139,7 +139,7 @@ impl Deleter {
     ) -> Result<(), KubernetesError> {
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.client.clone(), namespace, &api_resource(kind));
-        let retry_policy = RetryPolicy::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::from_timeouts(self.request_timeout, within);
         let (params, selected) = (DeleteParams::background(), ListParams::default().labels(selector));
         let action = format!("delete each {} of the lab in {namespace}", kind.kind);
         match retrying(&retry_policy, &action, || api.delete_collection(&params, &selected)).await {
@@ -160,7 +160,7 @@ impl Deleter {
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
     {
-        let retry_policy = RetryPolicy::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::from_timeouts(self.request_timeout, within);
         let action = format!("delete {} {name}", K::kind(&()));
         let mut uid = own.uid;
         loop {

@@ -9,7 +9,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time::Instant;
-use wasmspawner_core::environment::{Account, Credentials, ProvisionedObjects, TARGET_LABEL};
+use wasmspawner_core::custom_resource::environment::{
+    Account, Credentials, ProvisionedObjects, TARGET_LABEL,
+};
 
 use super::connect::ApiUrl;
 use super::quota_count::QuotaCount;
@@ -36,7 +38,7 @@ impl TargetObjects {
         Self {
             client: connection.requests.clone(),
             api_url: connection.api_url.clone(),
-            retry_policy: RetryPolicy::of(request_timeout, TRY_FOR),
+            retry_policy: RetryPolicy::from_timeouts(request_timeout, TRY_FOR),
         }
     }
 
@@ -52,7 +54,7 @@ impl TargetObjects {
         let namespace = objects.namespace.metadata.name.as_deref().unwrap_or_default();
         if let Some(quota) = &objects.quota {
             self.create(namespace, quota).await?;
-            QuotaCount::of(quota, &self.client, &self.retry_policy).begun().await?;
+            QuotaCount::from_quota(quota, &self.client, &self.retry_policy).begun().await?;
         }
         match (&objects.account, &self.api_url.get()) {
             (Some(account), Some(api_url)) => self.make_account(namespace, account, api_url).await.map(Some),

@@ -63,7 +63,7 @@ impl PullPods {
             pods: Api::namespaced(connection.requests.clone(), namespace),
             watched: Api::namespaced(connection.watches.clone(), namespace),
             instance,
-            retry_policy: RetryPolicy::of(request_timeout, TRY_FOR),
+            retry_policy: RetryPolicy::from_timeouts(request_timeout, TRY_FOR),
         }
     }
 

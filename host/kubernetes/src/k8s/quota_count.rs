@@ -32,7 +32,11 @@ pub(super) struct QuotaCount<'a> {
 }
 
 impl<'a> QuotaCount<'a> {
-    pub(super) fn of(quota: &'a ResourceQuota, client: &Client, retry_policy: &'a RetryPolicy) -> Self {
+    pub(super) fn from_quota(
+        quota: &'a ResourceQuota,
+        client: &Client,
+        retry_policy: &'a RetryPolicy,
+    ) -> Self {
         let namespace = quota.metadata.namespace.as_deref().unwrap_or_default();
         let name = quota.metadata.name.as_deref().unwrap_or_default();
         Self { quotas: Api::namespaced(client.clone(), namespace), name, retry_policy }

@@ -34,7 +34,7 @@ pub(super) fn rate_limited(client: Client, per_second: NonZeroU32, metrics: Metr
         let (client, rate_limiter, metrics) = (client.clone(), rate_limiter.clone(), metrics.clone());
         async move {
             let asked = Instant::now();
-            rate_limiter.wait_turn(Urgency::of(&request)).await;
+            rate_limiter.wait_turn(Urgency::from_request(&request)).await;
             metrics.kubernetes_queued(asked.elapsed());
             let answer = client.send(request).await;
             if let Some(pause) = answer.as_ref().ok().and_then(retry_after) {
@@ -76,7 +76,7 @@ enum Urgency {
 }
 
 impl Urgency {
-    fn of(request: &Request<Body>) -> Self {
+    fn from_request(request: &Request<Body>) -> Self {
         let lists = || request.uri().query().is_some_and(|query| query.contains("limit="));
         match *request.method() {
             _ if IN_BACKGROUND.try_with(|()| ()).is_ok() => Self::Housekeeping,
@@ -276,8 +276,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_done_in_the_background_is_least_urgent() {
         let request = || Request::post("/api/v1/namespaces/a/pods").body(Body::empty()).unwrap();
-        assert_eq!(in_background(async { Urgency::of(&request()) }).await, Urgency::Housekeeping);
-        assert_eq!(Urgency::of(&request()), Urgency::Pod);
+        assert_eq!(in_background(async { Urgency::from_request(&request()) }).await, Urgency::Housekeeping);
+        assert_eq!(Urgency::from_request(&request()), Urgency::Pod);
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
             (Method::GET, "/api/v1/pods?&limit=500", Urgency::Housekeeping),
         ] {
             let request = Request::builder().method(method).uri(uri).body(Body::empty()).unwrap();
-            assert_eq!(Urgency::of(&request), expected, "{uri}");
+            assert_eq!(Urgency::from_request(&request), expected, "{uri}");
         }
     }
 }

@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use wasmspawner_core::digest::Digest;
 use wasmspawner_core::names::LabelValue;
+use wasmspawner_core::values::digest::Digest;
 
 use super::list::list;
 use super::retry::{RetryPolicy, retrying};
@@ -104,7 +104,7 @@ fn prefix(name: &str, namespace: &str, instance: &LabelValue) -> String {
     if instance.as_str() == namespace {
         format!("{name}-")
     } else {
-        format!("{name}-{}-", Digest::of(instance.as_str().as_bytes()).short_hex(8))
+        format!("{name}-{}-", Digest::sha256(instance.as_str().as_bytes()).short_hex(8))
     }
 }
 

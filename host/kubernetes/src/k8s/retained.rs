@@ -11,7 +11,7 @@ use kube::api::{Api, DynamicObject};
 use tokio::sync::{Mutex, OnceCell};
 use uuid::Uuid;
 use wasmspawner_core::config::NamespacePattern;
-use wasmspawner_core::labels::MADE_ANNOTATION;
+use wasmspawner_core::names::labels::MADE_ANNOTATION;
 
 use super::retry::{RetryPolicy, retrying};
 use super::{ConfigMapRecords, KubernetesError};

@@ -30,13 +30,13 @@ impl RetryPolicy {
     }
 
     /// A policy that cannot be cancelled.
-    pub fn of(request: Duration, total: Duration) -> Self {
+    pub fn from_timeouts(request: Duration, total: Duration) -> Self {
         Self { request, total, cancel: CancellationToken::new() }
     }
 
     /// A policy with a minute in all, for requests that are not part of an operation with a time limit of its own.
     pub(super) fn for_a_minute(request: Duration) -> Self {
-        Self::of(request, Duration::from_mins(1))
+        Self::from_timeouts(request, Duration::from_mins(1))
     }
 }
 

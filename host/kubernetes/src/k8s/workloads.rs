@@ -47,7 +47,7 @@ pub struct LabInWorkload {
 
 impl LabInWorkload {
     fn mark(&self) -> LabMark {
-        LabMark::of(&self.spawn)
+        LabMark::from_spawn(&self.spawn)
     }
 
     /// The field manager of the lab. People see it in the metadata of the workload.
@@ -95,7 +95,7 @@ impl WorkloadRequests {
         if found.metadata.uid.as_deref() != Some(lab.uid.as_str()) {
             return Ok(None);
         }
-        let retry_policy = RetryPolicy::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::from_timeouts(self.request_timeout, within);
         let manages = |object: &DynamicObject| {
             let entries = object.metadata.managed_fields.iter().flatten();
             entries.into_iter().any(|entry| entry.manager.as_ref() == Some(&lab.manager()))
@@ -149,7 +149,7 @@ impl WorkloadRequests {
         };
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("apps", "v1", kind), plural);
         let revisions: Api<Readable<DynamicObject>> = self.beside(&lab.workload, &resource);
-        let retry_policy = RetryPolicy::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::from_timeouts(self.request_timeout, within);
         // The workload is read before its revisions, so that the list contains everything that its controller had made
         // until then.
         let mark = lab.mark();
@@ -163,7 +163,7 @@ impl WorkloadRequests {
             let mut owners = revision.metadata.owner_references.iter().flatten();
             let is_ours = owners.any(|owner| owner.uid == lab.uid)
                 && template(&revision).is_some_and(|template| is_leftover_revision(&template, &mark));
-            is_ours.then(|| Leftover::of(revision))
+            is_ours.then(|| Leftover::from_revision(revision))
         };
         let action = format!("list the revisions of {}", lab.workload);
         let listed: Api<DynamicObject> = self.beside(&lab.workload, &resource);
@@ -208,7 +208,7 @@ impl WorkloadRequests {
         within: Duration,
     ) -> Result<Option<DynamicObject>, KubernetesError> {
         let api = self.api(workload);
-        let retry_policy = RetryPolicy::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::from_timeouts(self.request_timeout, within);
         let action = format!("read {workload}");
         let found = retrying(&retry_policy, &action, || api.get_opt(workload.name.as_str())).await?;
         Ok(found.map(Readable::required).transpose()?)
@@ -266,7 +266,7 @@ struct Leftover {
 }
 
 impl Leftover {
-    fn of(revision: DynamicObject) -> Self {
+    fn from_revision(revision: DynamicObject) -> Self {
         let is_unused = is_unused(&revision);
         let ObjectMeta { name, uid, resource_version, .. } = revision.metadata;
         Self { name: name.unwrap_or_default(), uid, resource_version, is_unused }

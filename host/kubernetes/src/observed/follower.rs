@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Event;
+use wasmspawner_core::lifecycle::stage::ObservedPod;
 use wasmspawner_core::names::NamespaceName;
 use wasmspawner_core::record::Place;
-use wasmspawner_core::stage::ObservedPod;
 
 use super::signal::FollowerSignal;
 use super::{NamespaceState, ObservedObjects};

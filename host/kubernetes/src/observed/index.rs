@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use wasmspawner_core::environment::TARGET_LABEL;
-use wasmspawner_core::labels::SPAWN_LABEL;
-use wasmspawner_core::stage::ObservedPod;
+use wasmspawner_core::custom_resource::environment::TARGET_LABEL;
+use wasmspawner_core::lifecycle::stage::ObservedPod;
+use wasmspawner_core::names::labels::SPAWN_LABEL;
 
 use super::signal::FollowerSignal;
 
@@ -46,7 +46,7 @@ pub struct NamespaceState {
 
 impl NamespaceState {
     /// The part of the namespace that is kept in memory.
-    pub fn of(namespace: &Namespace) -> Self {
+    pub fn from_namespace(namespace: &Namespace) -> Self {
         let meta = &namespace.metadata;
         Self {
             uid: meta.uid.clone().unwrap_or_default(),
@@ -152,7 +152,7 @@ impl Index {
 
     pub(super) fn put_namespace(&mut self, namespace: &Namespace) {
         let name = namespace.metadata.name.clone().unwrap_or_default();
-        let state = NamespaceState::of(namespace);
+        let state = NamespaceState::from_namespace(namespace);
         if self.namespaces.get(&name).is_some_and(|known| known.version > state.version) {
             return;
         }

@@ -21,8 +21,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use wasmspawner_core::lifecycle::stage::ObservedPod;
 use wasmspawner_core::record::Place;
-use wasmspawner_core::stage::ObservedPod;
 
 use index::Index;
 

@@ -18,7 +18,7 @@ pub enum Reach {
 
 impl Reach {
     /// The reach that the configuration demands.
-    pub fn of(config: &Config) -> Self {
+    pub fn from_config(config: &Config) -> Self {
         config.lab_namespaces.single().cloned().map_or(Self::Cluster, Self::Namespace)
     }
 

@@ -10,7 +10,7 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::stage::ObservedPod;
+use wasmspawner_core::lifecycle::stage::ObservedPod;
 
 use super::index::Key;
 use super::{ObservedObjects, Reach};

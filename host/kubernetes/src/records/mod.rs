@@ -16,9 +16,9 @@ use kube::api::{
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 use tokio::time::Instant;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
-use wasmspawner_core::spawn_key::SpawnKey;
 
 use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, list_some, retrying};
 
@@ -205,7 +205,7 @@ impl SpawnRecords {
     /// Returns a policy in which the time left until `until` limits one request and all attempts.
     fn retry_policy(&self, until: Instant) -> RetryPolicy {
         let left = until.saturating_duration_since(Instant::now());
-        RetryPolicy::of(self.request_timeout.min(left), left)
+        RetryPolicy::from_timeouts(self.request_timeout.min(left), left)
     }
 
     fn selector(&self) -> String {

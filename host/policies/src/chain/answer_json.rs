@@ -1,7 +1,7 @@
 //! The answer of a hook as JSON, for people and for comparisons.
 
 use serde_json::{Value, json};
-use wasmspawner_core::difference::without_empty;
+use wasmspawner_core::values::difference::without_empty;
 
 use crate::errors::{CallError, CallErrorKind};
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use wasmspawner_core::difference::places;
+use wasmspawner_core::values::difference::places;
 
 use super::answer_json::answer_json;
 use crate::engine::Engine;

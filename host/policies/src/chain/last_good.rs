@@ -75,7 +75,7 @@ async fn load(version: &Version, next: &Policy, engine: &Arc<Engine>, patience: 
         candidate: None,
         ..next.spec.clone()
     };
-    let component = Component::recorded(bytes, next.trust.of(version.key.as_ref()));
+    let component = Component::recorded(bytes, next.trust.for_key(version.key.as_ref()));
     let loaded = Box::pin(loader::load(engine, spec, component, patience)).await;
     let warn = |error: &_| tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be loaded now");
     loaded.inspect_err(warn).ok()

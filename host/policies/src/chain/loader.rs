@@ -62,7 +62,7 @@ pub(crate) async fn load_chain(
 /// Returns the record of the policy, if the policy falls back on an earlier version.
 fn record_before(engine: &Engine, policy: &Policy) -> Option<VersionRecord> {
     let falls_back = policy.spec.on_failure == OnFailure::LastGood;
-    engine.versions.as_ref().filter(|_| falls_back)?.of(policy.name())
+    engine.versions.as_ref().filter(|_| falls_back)?.record(policy.name())
 }
 
 /// Marks the policy as failed if the same version has failed before.

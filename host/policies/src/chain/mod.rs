@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::OnFailure;
-use wasmspawner_core::digest::Digest;
-use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
+use wasmspawner_core::policy::form::{Form, FormContext};
 use wasmspawner_core::policy::{
     self, AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer,
     Options, Subject, User, Verdict,
 };
-use wasmspawner_core::quota::{Quota, Usage};
+use wasmspawner_core::users::quota::{Quota, Usage};
+use wasmspawner_core::values::digest::Digest;
 
 use self::event_queue::EventQueue;
 use self::link::Link;
@@ -94,7 +94,7 @@ impl Policies {
             cache::open(directory)?;
         }
         let engine = Arc::new(Engine::new(options)?);
-        let files = WatchedFiles::of(&specs);
+        let files = WatchedFiles::from_policies(&specs);
         let chain = load_chain(&engine, specs, &Chain::new()).await?;
         let live = Arc::new(ArcSwap::from_pointee(chain));
         Ok(Self { engine, live, files: Arc::new(Mutex::new(files)), events: Arc::default() })

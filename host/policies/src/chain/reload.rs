@@ -46,7 +46,7 @@ impl Policies {
     ) -> Result<(), LoadError> {
         // The state of the files is taken before they are read, so that no later change is missed. It is stored only
         // after the load, so that a load that is cancelled is repeated.
-        let seen = WatchedFiles::of(&specs);
+        let seen = WatchedFiles::from_policies(&specs);
         let (engine, before) = (Arc::clone(&self.engine), self.live.load_full());
         // Spawns go on during the load.
         let load = async move { load_chain(&engine, specs, &before).await };

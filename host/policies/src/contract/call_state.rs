@@ -4,8 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use tracing::Level;
 use wasmspawner_core::names::{Fields, Template, TemplateProblem, TemplateScope};
-use wasmspawner_core::past_use::PastUse;
 use wasmspawner_core::policy::Subject;
+use wasmspawner_core::policy::usage::PastUse;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
@@ -131,7 +131,7 @@ impl CallState {
     /// Returns the user's usage in the last `days` days.
     pub(crate) fn use_of_days(&self, days: u32) -> PastUse {
         let now = i64::try_from(self.now_ms).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
-        self.subject().past_days.of(days, now.unwrap_or(Timestamp::UNIX_EPOCH))
+        self.subject().past_days.total(days, now.unwrap_or(Timestamp::UNIX_EPOCH))
     }
 
     /// Returns `length` random bytes, up to a limit.

@@ -10,7 +10,7 @@ use super::signature::{NotSigned, WrongKey};
 use crate::names::hook::Hook;
 use crate::names::message::{MESSAGES, message};
 use crate::names::policy_name::PolicyName;
-use wasmspawner_core::digest::DigestError;
+use wasmspawner_core::values::digest::DigestError;
 use wasmspawner_files::confined_file::UnreadableFile;
 use wasmspawner_registry::RegistryError;
 

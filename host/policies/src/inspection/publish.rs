@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 use super::inspect::InspectedPolicy;
 use crate::source::artifact::FILE_TYPE;

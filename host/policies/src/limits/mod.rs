@@ -58,7 +58,7 @@ impl Limits {
     }
 
     /// Returns the limits for a call of this hook: a menu of ten thousand images is larger than other answers.
-    pub(crate) fn of(self, hook: Hook) -> Self {
+    pub(crate) fn for_hook(self, hook: Hook) -> Self {
         match hook {
             Hook::ImageMenu => Self { answer_bytes: self.answer_bytes.max(MENU_BYTES), ..self },
             // The service reads the whole memory of the instance.

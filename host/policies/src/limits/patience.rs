@@ -18,13 +18,13 @@ pub struct Patience(Mutex<Duration>);
 
 impl Patience {
     /// Allows retries for `time`, at most a minute.
-    pub fn of(time: Duration) -> Self {
+    pub fn from_time(time: Duration) -> Self {
         Self(Mutex::new(time.min(MAX_PATIENCE)))
     }
 
     /// Allows no retries: each call is made once.
     pub fn none() -> Self {
-        Self::of(Duration::ZERO)
+        Self::from_time(Duration::ZERO)
     }
 
     /// Repeats a call until the answer is not an overload, or no time is left. Only the time of overloaded calls, and
@@ -54,7 +54,7 @@ impl Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self::of(MAX_PATIENCE)
+        Self::from_time(MAX_PATIENCE)
     }
 }
 
@@ -98,13 +98,13 @@ mod tests {
         ] {
             assert_eq!(asked(&Patience::default(), answers).await, expected);
         }
-        assert_eq!(asked(&Patience::of(Duration::from_mins(5)), &[NO_CPU]).await, (24, false));
+        assert_eq!(asked(&Patience::from_time(Duration::from_mins(5)), &[NO_CPU]).await, (24, false));
         assert_eq!(asked(&Patience::none(), &[NO_CPU]).await, (1, false));
     }
 
     #[tokio::test(start_paused = true)]
     async fn all_calls_share_it_and_those_that_are_answered_cost_nothing() {
-        let patience = Patience::of(Duration::from_secs(11));
+        let patience = Patience::from_time(Duration::from_secs(11));
         for _ in 0..100 {
             assert_eq!(asked(&patience, &[ANSWERED]).await, (1, true));
         }

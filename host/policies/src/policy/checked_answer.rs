@@ -1,7 +1,7 @@
 //! Checks the answers of policies, beyond their types.
 
-use wasmspawner_core::form::{self, Form};
 use wasmspawner_core::images::{self, ImageMenu, WantedImage};
+use wasmspawner_core::policy::form::{self, Form};
 
 use crate::errors::CallErrorKind;
 use crate::source::spec::PolicySpec;

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use wasmspawner_core::form::FormContext;
+use wasmspawner_core::policy::form::FormContext;
 use wasmspawner_core::policy::{Subject, User};
-use wasmspawner_core::quota::Usage;
+use wasmspawner_core::users::quota::Usage;
 
 use super::Policy;
 use super::prepared::{NotPrepared, prepared};
@@ -16,7 +16,7 @@ use crate::site_data::LiveData;
 use crate::source::cache;
 use crate::source::component_source::Component;
 use crate::source::spec::PolicySpec;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 /// Reads the component of a policy.
 pub(crate) async fn read(options: &EngineOptions, spec: &PolicySpec) -> Result<Component, LoadError> {
@@ -131,7 +131,7 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadErrorKind> {
 }
 
 fn pinned(spec: &PolicySpec, bytes: &[u8]) -> Result<Digest, LoadErrorKind> {
-    let actual = Digest::of(bytes);
+    let actual = Digest::sha256(bytes);
     match &spec.digest {
         Some(pinned) if *pinned != actual => {
             Err(LoadErrorKind::DigestMismatch { pinned: pinned.hex(), actual: actual.hex() })

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use tracing::Instrument;
 use wasmspawner_core::config::OnFailure;
-use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
+use wasmspawner_core::policy::form::{Form, FormContext};
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer, Options,
     Subject, User, Verdict,
 };
-use wasmspawner_core::quota::{Quota, Usage};
+use wasmspawner_core::users::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre, types};
 
 use super::engine::{Engine, Stopwatch};
@@ -37,7 +37,7 @@ use crate::names::policy_name::PolicyName;
 use crate::reports::loaded_policy::{LoadedPolicy, Preparation};
 use crate::reports::version_record::Version;
 use crate::source::spec::PolicySpec;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_telemetry::trace;
 
 /// One policy of the chain: a checked component that can be called.
@@ -362,7 +362,7 @@ impl Policy {
     ) -> Result<T, CallError> {
         let stopwatch = Stopwatch::start();
         let Call { hook, lab, subject } = call;
-        let limits = self.spec.limits.of(hook);
+        let limits = self.spec.limits.for_hook(hook);
         let inventory = engine.options.inventory.clone();
         let given = Given { config: self.config.clone(), data: self.data.now(), lab, subject, inventory };
         let state = CallState::new(self.name().clone(), given, &limits);

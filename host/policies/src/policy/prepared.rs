@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmtime::component::{Component, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
@@ -47,7 +47,7 @@ pub(crate) async fn prepared(
     component: &[u8],
     patience: &Patience,
 ) -> Result<Component, NotPrepared> {
-    let config = Digest::of(policy.config.as_bytes());
+    let config = Digest::sha256(policy.config.as_bytes());
     let name = cache::file_name(engine, &[&policy.digest, &config]);
     if let Some(copy) = cache::read(engine, &name) {
         return Ok(copy);

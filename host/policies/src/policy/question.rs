@@ -1,10 +1,10 @@
 //! A call of a hook with its arguments, kept to make the same call to another policy.
 
 use serde_json::{Value, json};
-use wasmspawner_core::form::FormContext;
+use wasmspawner_core::names::spawn_key::ChildKind;
+use wasmspawner_core::policy::form::FormContext;
 use wasmspawner_core::policy::{AuthorizeRequest, InjectRequest, LabRequest, Options, Subject, User};
-use wasmspawner_core::quota::Usage;
-use wasmspawner_core::spawn_key::ChildKind;
+use wasmspawner_core::users::quota::Usage;
 
 use super::Policy;
 use crate::engine::Engine;

@@ -1,7 +1,7 @@
 //! Descriptions of loaded policies.
 
-use wasmspawner_core::digest::Digest;
 use wasmspawner_core::policy::Grant;
+use wasmspawner_core::values::digest::Digest;
 
 use super::candidate_report::CandidateReport;
 use crate::names::policy_name::PolicyName;

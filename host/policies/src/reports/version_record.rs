@@ -12,7 +12,7 @@ use serde_json::Value;
 use wasmspawner_core::config::DataSource;
 
 use crate::names::policy_name::PolicyName;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_files::whole_file;
 
 /// The record of one policy.
@@ -89,14 +89,14 @@ impl VersionRecords {
     }
 
     /// Returns the record of a policy, if there is one.
-    pub(crate) fn of(&self, policy: &PolicyName) -> Option<VersionRecord> {
+    pub(crate) fn record(&self, policy: &PolicyName) -> Option<VersionRecord> {
         read(&self.file(policy.as_str()))
     }
 
     /// Returns the component of a version, if the file exists and has not been changed.
     pub(crate) fn component(&self, version: &Version) -> Option<Bytes> {
         let component = std::fs::read(self.component_file(&version.component)).ok()?;
-        (Digest::of(&component) == version.component).then(|| component.into())
+        (Digest::sha256(&component) == version.component).then(|| component.into())
     }
 
     /// Replaces all records with these. Each comes with the component that is in use.
@@ -162,7 +162,7 @@ impl VersionRecords {
     }
 
     fn file(&self, policy: &str) -> PathBuf {
-        self.folder.join(format!("{}.json", Digest::of(policy.as_bytes()).hex()))
+        self.folder.join(format!("{}.json", Digest::sha256(policy.as_bytes()).hex()))
     }
 
     pub(crate) fn component_file(&self, digest: &Digest) -> PathBuf {
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn version(number: u8) -> Version {
-        Version { component: Digest::of(&[number]), config: json!({}), data: BTreeMap::new(), key: None }
+        Version { component: Digest::sha256(&[number]), config: json!({}), data: BTreeMap::new(), key: None }
     }
 
     fn record(in_use: u8, failed: bool, last_good: Option<u8>) -> VersionRecord {
@@ -242,8 +242,8 @@ mod tests {
         records.replace(&[(record(1, false, None), Bytes::from_static(&[1]))]).unwrap();
         let with_other_config = Version { config: json!({ "a": 1 }), ..version(1) };
         records.note_failure(&site, &with_other_config).unwrap();
-        assert!(!records.of(&site).unwrap().failed, "it is in use no more");
+        assert!(!records.record(&site).unwrap().failed, "it is in use no more");
         records.note_failure(&site, &version(1)).unwrap();
-        assert!(records.of(&site).unwrap().failed);
+        assert!(records.record(&site).unwrap().failed);
     }
 }

@@ -3,7 +3,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_registry::{SIGNATURE_PREDICATE, StoredSignature};
 
 /// The claim of a signature about artifacts. It is only true if the signature was made with a trusted key.

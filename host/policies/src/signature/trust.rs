@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::trusted_keys::{Signer, TrustedKeys};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 /// The keys that may sign a policy, if a signature is required, and the key that signed it.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ impl Trust {
     }
 
     /// Returns the same keys, for another component that was signed with `key`.
-    pub(crate) fn of(&self, key: Option<&Digest>) -> Self {
+    pub(crate) fn for_key(&self, key: Option<&Digest>) -> Self {
         let signer = self.keys.as_ref().zip(key).and_then(|(keys, key)| keys.signer_with(key));
         Self { keys: self.keys.clone(), signer }
     }

@@ -8,7 +8,7 @@ use webpki::RawPublicKeyEntity;
 use webpki::ring as algorithms;
 
 use super::claim::Claim;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_files::confined_file;
 use wasmspawner_registry::StoredSignature;
 
@@ -126,7 +126,7 @@ impl TrustedKeys {
             let several = of_source.len() > 1;
             let named = |(key, position): (SubjectPublicKeyInfoDer<'static>, usize)| {
                 let name = if several { format!("{name}, key {position}") } else { name.clone() };
-                (Signer { name, key: Digest::of(&key) }, key)
+                (Signer { name, key: Digest::sha256(&key) }, key)
             };
             keys.extend(of_source.into_iter().zip(1..).map(named));
         }

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 use wasmspawner_files::yaml_problem;
 
@@ -27,7 +27,7 @@ pub(crate) struct Datum {
 impl Datum {
     fn new(json: Json) -> Result<Self, String> {
         let json = String::from_utf8(json.0).map_err(|error| error.to_string())?;
-        Ok(Self { version: Digest::of(json.as_bytes()).to_string(), json })
+        Ok(Self { version: Digest::sha256(json.as_bytes()).to_string(), json })
     }
 
     /// Reads YAML, and therefore also JSON.

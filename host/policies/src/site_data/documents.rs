@@ -8,8 +8,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use wasmspawner_core::config::DocumentConfig;
-use wasmspawner_core::digest::Digest;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::values::digest::Digest;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::datum::{Datum, MAX_DOCUMENT_BYTES};
 use wasmspawner_files::confined_file;
@@ -39,7 +39,7 @@ struct Origin {
 }
 
 impl Origin {
-    fn of(document: &DocumentConfig) -> Self {
+    fn from_document(document: &DocumentConfig) -> Self {
         Self { url: document.url.clone(), token_file: document.token_file.clone() }
     }
 }
@@ -72,10 +72,11 @@ impl Documents {
         match fetch(document).await {
             Ok(datum) => {
                 let read_at = Timestamp::now();
-                self.keep(Kept { origin: Origin::of(document), read_at, datum: datum.clone() }).await;
+                self.keep(Kept { origin: Origin::from_document(document), read_at, datum: datum.clone() })
+                    .await;
                 Ok(DocumentRead { datum, read_at, problem: None })
             }
-            Err(problem) => match self.kept(&Origin::of(document)) {
+            Err(problem) => match self.kept(&Origin::from_document(document)) {
                 Some(Kept { datum, read_at, .. }) => {
                     Ok(DocumentRead { datum, read_at, problem: Some(problem) })
                 }
@@ -110,7 +111,7 @@ impl Documents {
     }
 
     fn file(&self, origin: &Origin) -> Option<PathBuf> {
-        let name = Digest::of(&serde_json::to_vec(origin).ok()?).hex();
+        let name = Digest::sha256(&serde_json::to_vec(origin).ok()?).hex();
         Some(self.folder.as_ref()?.join(format!("{name}.json")))
     }
 }

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use oci_client::Reference;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 use wasmspawner_registry::{Artifacts, RegistryError};
 

@@ -8,7 +8,7 @@ use wasmtime::component::Component;
 
 use crate::engine::Engine;
 use crate::errors::{EngineError, LoadErrorKind};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_files::whole_file;
 
 /// The time that a compiled component is kept after its last use.

@@ -9,7 +9,7 @@ use super::oci_source::{self, Pulled};
 use crate::engine::EngineOptions;
 use crate::errors::LoadErrorKind;
 use crate::signature::{Signer, Trust, TrustedKeys};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_files::confined_file::{self, Folder, UnreadableFile};
 
 /// The source of a policy's component.

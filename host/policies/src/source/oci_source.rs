@@ -12,7 +12,7 @@ use super::artifact::FILE_TYPES;
 use crate::engine::EngineOptions;
 use crate::errors::LoadErrorKind;
 use crate::signature::{NotSigned, Signer, TrustedKeys};
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_files::whole_file;
 use wasmspawner_registry::{FoundSignatures, RegistryError, StoredSignature};
 
@@ -60,7 +60,7 @@ pub(crate) async fn component(
     options: &EngineOptions,
 ) -> Result<Pulled, LoadErrorKind> {
     let wanted = Wanted { reference, keys, options };
-    let cache = options.cache.as_deref().map(|directory| Cache::of(directory, reference));
+    let cache = options.cache.as_deref().map(|directory| Cache::from_reference(directory, reference));
     let kept = cache.as_ref().and_then(Cache::read);
     let known = |component: Bytes, signer| Pulled { component, signer, new: None };
     if let Some((found, component)) = &kept
@@ -110,7 +110,7 @@ impl Wanted<'_> {
             Some((found, component)) if found.manifest == manifest => component.clone(),
             _ => artifact.download(self.options.component_bytes).await.map_err(refused)?,
         };
-        let digest = Digest::of(&component);
+        let digest = Digest::sha256(&component);
         let found = Found { reference: self.reference.whole(), manifest, component: digest, signatures };
         Ok((found, component, signer))
     }
@@ -159,7 +159,7 @@ struct Cache {
 }
 
 impl Cache {
-    fn of(cache: &Path, reference: &Reference) -> Self {
+    fn from_reference(cache: &Path, reference: &Reference) -> Self {
         Self { directory: cache.join("pulled"), reference: reference.whole() }
     }
 
@@ -167,13 +167,13 @@ impl Cache {
     fn read(&self) -> Option<(Found, Bytes)> {
         let found = read_found(&self.found_file())?;
         let component = std::fs::read(self.component_file(&found.component)).ok()?;
-        (found.reference == self.reference && Digest::of(&component) == found.component)
+        (found.reference == self.reference && Digest::sha256(&component) == found.component)
             .then_some((found, component.into()))
     }
 
     fn write(&self, found: &Found, component: &[u8]) -> std::io::Result<()> {
         std::fs::create_dir_all(&self.directory)?;
-        whole_file::write(&self.component_file(&Digest::of(component)), component)?;
+        whole_file::write(&self.component_file(&Digest::sha256(component)), component)?;
         whole_file::write(&self.found_file(), &serde_json::to_vec(found)?)?;
         self.remove_unused()
     }
@@ -196,7 +196,7 @@ impl Cache {
     }
 
     fn found_file(&self) -> PathBuf {
-        self.directory.join(format!("{}.json", Digest::of(self.reference.as_bytes()).hex()))
+        self.directory.join(format!("{}.json", Digest::sha256(self.reference.as_bytes()).hex()))
     }
 
     fn component_file(&self, digest: &Digest) -> PathBuf {

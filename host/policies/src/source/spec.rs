@@ -11,7 +11,7 @@ use crate::errors::{LoadError, LoadErrorKind};
 use crate::limits::Limits;
 use crate::names::policy_name::PolicyName;
 use crate::signature;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 /// The configuration of one policy of the chain.
 #[derive(Clone, Debug)]

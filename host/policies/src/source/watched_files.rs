@@ -31,7 +31,7 @@ struct Stamp {
 
 impl WatchedFiles {
     /// Returns the files of these policies in their current state.
-    pub(crate) fn of(policies: &[PolicySpec]) -> Self {
+    pub(crate) fn from_policies(policies: &[PolicySpec]) -> Self {
         let paths = policies.iter().flat_map(PolicySpec::files);
         let loaded = paths.map(|path| (path.clone(), Look::at(&path))).collect();
         Self { loaded, changing: None }
@@ -91,7 +91,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("policy.wasm");
         fs::write(&file, "one").unwrap();
-        let mut watched = WatchedFiles::of(&[PolicySpec::new("site", &file)]);
+        let mut watched = WatchedFiles::from_policies(&[PolicySpec::new("site", &file)]);
         assert!(!watched.look());
         fs::write(&file, "tw").unwrap();
         assert!(!watched.look(), "it may still be written");
@@ -116,7 +116,7 @@ mod tests {
         fs::create_dir(at("policies")).unwrap();
         let mut site = PolicySpec::new("site", at("policies"));
         site.data.insert("teams".to_owned(), DataSource::File(at("teams.yaml")));
-        let mut watched = WatchedFiles::of(&[site]);
+        let mut watched = WatchedFiles::from_policies(&[site]);
         assert!(!watched.look());
         symlink("..2", at("new")).unwrap();
         fs::rename(at("new"), at("..data")).unwrap();

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{anyhow, bail};
 use serde_json::{Map, Value as Json};
-use wasmspawner_core::form;
 use wasmspawner_core::names::EnvName;
 use wasmspawner_core::policy::Options;
+use wasmspawner_core::policy::form;
 
 /// `NAME=VALUE`; the value may be empty, and may contain further `=`.
 #[derive(Debug, Clone, PartialEq, Eq)]

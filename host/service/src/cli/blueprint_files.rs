@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use wasmspawner_core::blueprint::BlueprintSpec;
 use wasmspawner_core::config::BlueprintsConfig;
+use wasmspawner_core::custom_resource::blueprint::BlueprintSpec;
 use wasmspawner_core::names::ObjectName;
 
 use wasmspawner_files::confined_file::Folder;

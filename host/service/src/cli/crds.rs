@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use wasmspawner_core::definitions::definitions;
+use wasmspawner_core::record::definitions::definitions;
 
 const EXAMPLES: &str = "\
 Example:
@@ -19,7 +19,7 @@ impl CrdsArgs {
         let Self {} = self;
         writeln!(
             out,
-            "# Printed by `wasmspawner crds`: change the types in host/core/src/record, environment and blueprint instead."
+            "# Printed by `wasmspawner crds`: change the types in host/core/src/record and custom_resource instead."
         )?;
         let all: Result<Vec<String>, _> = definitions().iter().map(serde_saphyr::to_string).collect();
         write!(out, "{}", all?.join("---\n"))?;

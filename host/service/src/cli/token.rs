@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use wasmspawner_core::access::{Scope, ScopeSet};
 use wasmspawner_core::names::Username;
-use wasmspawner_core::token::{TokenDigest, TokenEntry};
+use wasmspawner_core::users::access::{Scope, ScopeSet};
+use wasmspawner_core::users::token::{TokenDigest, TokenEntry};
 
 use super::config_args::default_state_dir;
 use crate::one_machine::write_private;
@@ -84,7 +84,7 @@ pub(super) fn own_token(tokens_file: &Path) -> anyhow::Result<String> {
 fn is_listed(tokens_file: &Path, token: &str, at: Timestamp) -> bool {
     let entries = std::fs::read_to_string(tokens_file).ok();
     let entries = entries.and_then(|text| serde_saphyr::from_str::<Vec<TokenEntry>>(&text).ok());
-    let digest = TokenDigest::of(token);
+    let digest = TokenDigest::from_token(token);
     entries.into_iter().flatten().any(|entry| entry.sha256 == digest && entry.expired_at(at).is_none())
 }
 
@@ -97,7 +97,7 @@ fn mint(
     let token = random_token();
     let expires = valid_for.map(|span| Timestamp::now().checked_add(span)).transpose();
     let entry = TokenEntry {
-        sha256: TokenDigest::of(&token),
+        sha256: TokenDigest::from_token(&token),
         user,
         scopes,
         expires: expires.context("--expires-in: that is too far in the future")?,

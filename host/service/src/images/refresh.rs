@@ -32,7 +32,7 @@ pub async fn keep_fresh(
 ) {
     let stored = StoredInventory::new(config.borrow().state_dir.as_deref());
     inventory.replace_registries(stored.read().await);
-    let mut configured = ConfigPart::new(config, Questions::of);
+    let mut configured = ConfigPart::new(config, Questions::from_config);
     while !stop.is_cancelled() {
         let questions = configured.current();
         let known = inventory.registries();
@@ -60,7 +60,7 @@ struct Questions {
 }
 
 impl Questions {
-    fn of(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         Self {
             repositories: config.images.repositories.clone(),
             every: Duration::try_from(config.images.refresh_every).unwrap_or(Duration::from_mins(5)),

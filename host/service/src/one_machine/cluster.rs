@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::{
     Config, EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages,
 };
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Options, kubeconfig};
 use wasmspawner_embedded::kubelet::{
     self, AddressRange, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime,
@@ -83,7 +83,7 @@ impl OneMachine {
 /// each state directory has its own range of 4,096 addresses in 127.64.0.0/10. It is derived from the directory's path
 /// and stays the same.
 fn pod_addresses(state_dir: &Path) -> AddressRange {
-    let digest = Digest::of(state_dir.as_os_str().as_encoded_bytes());
+    let digest = Digest::sha256(state_dir.as_os_str().as_encoded_bytes());
     let [first, second, ..] = digest.as_bytes();
     let (second, third) = (64 + first % 64, second & 0xf0);
     AddressRange::new(Ipv4Addr::new(127, second, third, 0), 20)

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use wasmspawner_core::kernel::{KernelProcess, PORTS, Ports};
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::children::kernel::{KernelProcess, PORTS, Ports};
 use wasmspawner_core::lifecycle::LabStatus;
-use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::{ChildKind, SpawnKey};
 
 use crate::labs::Labs;
 use crate::labs::kernel_links::{LauncherAway, LauncherCommand};

@@ -7,15 +7,15 @@ pub(crate) mod pools;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wasmspawner_core::dask::WorkerRange;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::children::dask::WorkerRange;
 use wasmspawner_core::lifecycle::{LabStatus, Presence};
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::LabelValue;
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::{ChildKey, ChildKind, SpawnKey};
+use wasmspawner_core::policy::spawn::ChildRequest;
 use wasmspawner_core::policy::{Subject, SubjectChild};
-use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::spawn::ChildRequest;
-use wasmspawner_core::spawn_key::{ChildKey, ChildKind, SpawnKey};
+use wasmspawner_core::values::secret::SecretString;
 
 use super::errors::SpawnError;
 use super::labs::Labs;
@@ -44,7 +44,7 @@ impl Labs {
         let lab = self.running_lab(&key.lab)?;
         let turn = self.turn_of(&key.lab.user).await?;
         let present = self.registry().use_beside(key);
-        let so_far = UserUse::of(present, &self.context().history, &key.lab.user);
+        let so_far = UserUse::from_history(present, &self.context().history, &key.lab.user);
         let workers = self.pool_links().workers_of_others(key);
         let names = self.context().names(&key.lab)?;
         let link = self.link_of(&request)?;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
-use wasmspawner_core::dask::WorkerRange;
-use wasmspawner_core::identity::Identity;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::children::dask::WorkerRange;
+use wasmspawner_core::lifecycle::stage::{self, PodLife, StagePolicy};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::{ChildKind, SpawnKey, SpawnKind};
 use wasmspawner_core::policy::{Action, AuthorizeRequest, User};
 use wasmspawner_core::record::PoolDescription;
-use wasmspawner_core::spawn_key::{ChildKind, SpawnKey, SpawnKind};
-use wasmspawner_core::stage::{self, PodLife, StagePolicy};
+use wasmspawner_core::users::identity::Identity;
 
 use crate::decide::permission::authorize;
 use crate::errors::SpawnError;

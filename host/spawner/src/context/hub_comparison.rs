@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use wasmspawner_core::forgotten::{Check, ForgottenRules, KnownLab, Tracker};
+use wasmspawner_core::lifecycle::forgotten::{Check, ForgottenRules, KnownLab, Tracker};
 
 use wasmspawner_hub::{HubApi, HubError};
 use wasmspawner_telemetry::{HubCheck, Metrics};

@@ -15,15 +15,15 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::config::lab::CertificateIssuer;
-use wasmspawner_core::environment::NamespaceFate;
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::custom_resource::environment::NamespaceFate;
+use wasmspawner_core::lifecycle::stage::StagePolicy;
 use wasmspawner_core::lifecycle::{Operation, OperationKind, RestartPolicy, TimeLimits};
 use wasmspawner_core::manifest::{CERTIFICATES, KINDS_IN_OWN_CLUSTER, ObjectKind, route_kinds};
+use wasmspawner_core::names::lab::{JobId, LabKey};
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
 use wasmspawner_core::record::{Place, PlaceClaim};
-use wasmspawner_core::spawn_key::SpawnKey;
-use wasmspawner_core::stage::StagePolicy;
 
 use self::clock::Clock;
 use self::hub_comparison::HubComparison;
@@ -113,7 +113,7 @@ impl Context {
 
     /// The part of the cluster in which labs are.
     pub(crate) fn reach(&self) -> Reach {
-        Reach::of(&self.config.current())
+        Reach::from_config(&self.config.current())
     }
 
     /// The records of operations on this lab or child.
@@ -174,7 +174,7 @@ impl Context {
     pub(crate) fn first_place(&self, key: &SpawnKey, names: &LabNames, operation: JobId) -> Place {
         let claims = key.is_lab() && self.environments.is_some();
         let claim = claims.then(|| PlaceClaim::of_lab(&key.object_name(), operation));
-        Place { claim, ..Place::of(names) }
+        Place { claim, ..Place::from_names(names) }
     }
 
     /// The grants of the operator to the policy of this name.

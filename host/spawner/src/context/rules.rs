@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use wasmspawner_core::blueprint::ExtendedLibrary;
 use wasmspawner_core::config::Config;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::custom_resource::blueprint::ExtendedLibrary;
+use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::{KeptNames, LabNames, NameError};
 
 use crate::blueprint_providers::BlueprintProviders;

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue, NameTemplates, ObjectName};
 use wasmspawner_core::record::INSTANCE_LABEL;
-use wasmspawner_core::volumes::{ClaimUse, Release, RememberedVolumes, VolumeRecord, owner};
+use wasmspawner_core::record::volumes::{ClaimUse, Release, RememberedVolumes, VolumeRecord, owner};
 
 use wasmspawner_kubernetes::k8s::{Claims, ConfigMapRecords, KubernetesError};
 
@@ -62,8 +62,8 @@ impl Volumes {
     }
 
     /// The stored volumes of a server.
-    pub(crate) fn of(&self, key: &LabKey) -> Option<VolumeRecord> {
-        self.remembered.read().unwrap_or_else(PoisonError::into_inner).of(key).cloned()
+    pub(crate) fn record(&self, key: &LabKey) -> Option<VolumeRecord> {
+        self.remembered.read().unwrap_or_else(PoisonError::into_inner).record(key).cloned()
     }
 
     /// The stored volumes of all servers.
@@ -73,7 +73,7 @@ impl Volumes {
 
     /// The names that a server keeps from its earlier labs.
     pub(crate) fn kept_names(&self, key: &LabKey) -> KeptNames {
-        self.of(key).map(|record| record.kept_names()).unwrap_or_default()
+        self.record(key).map(|record| record.kept_names()).unwrap_or_default()
     }
 
     /// Searches the cluster for the claim of a server that has no stored volumes.
@@ -83,7 +83,7 @@ impl Volumes {
         names: &LabNames,
         templates: &NameTemplates,
     ) -> Result<OwnClaim, KubernetesError> {
-        if self.of(key).is_some() || templates.shares_pvc() || self.unclaimed().contains(key) {
+        if self.record(key).is_some() || templates.shares_pvc() || self.unclaimed().contains(key) {
             return Ok(OwnClaim::Today);
         }
         let foreign =
@@ -104,7 +104,7 @@ impl Volumes {
     /// Stores which claims a lab will use. Called before the lab uses them.
     pub(crate) async fn remember(&self, record: VolumeRecord) -> Result<(), KubernetesError> {
         let _beginning = self.order.read().await;
-        let before = self.of(&record.key);
+        let before = self.record(&record.key);
         let record = record.after(before.as_ref());
         if before.as_ref() == Some(&record) {
             return Ok(());
@@ -117,7 +117,7 @@ impl Volumes {
     /// Deletes the claims of a server that is being deleted, except those that have to be kept, and removes its record.
     pub(crate) async fn release(&self, key: &LabKey) -> Result<Release, KubernetesError> {
         let _alone = self.order.write().await;
-        let Some(record) = self.of(key) else { return Ok(Release::default()) };
+        let Some(record) = self.record(key) else { return Ok(Release::default()) };
         let mut release = self.remembered.read().unwrap_or_else(PoisonError::into_inner).release(key);
         release.delete = self.without_claims_of_others(key, release.delete).await?;
         for claim in &release.delete {

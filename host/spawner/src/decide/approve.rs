@@ -4,28 +4,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use wasmspawner_core::blueprint::{CHOICE, REPOSITORY};
+use wasmspawner_core::children::dask::PoolLaunch;
+use wasmspawner_core::children::kernel::Launch;
 use wasmspawner_core::config::lab::CertificateIssuer;
-use wasmspawner_core::dask::PoolLaunch;
-use wasmspawner_core::digest::Digest;
-use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
-use wasmspawner_core::form::FormContext;
+use wasmspawner_core::custom_resource::blueprint::{CHOICE, REPOSITORY};
+use wasmspawner_core::custom_resource::environment::{ClusterRef, NamespaceFate};
 use wasmspawner_core::images::IMAGE;
-use wasmspawner_core::kernel::Launch;
-use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::Operation;
 use wasmspawner_core::manifest::ParentPod;
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{ChildName, LabNames};
 use wasmspawner_core::policy::compose::{REDACTED, Source};
+use wasmspawner_core::policy::form::FormContext;
+use wasmspawner_core::policy::spawn::{Child, ChildRequest, SpawnRequest};
+use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{
     Action, AuthorizeRequest, Image, Subject, SubjectBlueprint, SubjectChild, User,
 };
-use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PlaceWorkload, PoolDescription};
-use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::spawn::{Child, ChildRequest, SpawnRequest};
-use wasmspawner_core::spawn_key::SpawnKey;
-use wasmspawner_core::user_string::Wanted;
+use wasmspawner_core::users::quota::{Quota, Usage};
+use wasmspawner_core::values::digest::Digest;
+use wasmspawner_core::values::secret::SecretString;
 use wasmspawner_core::workload::Workload;
 
 use super::blueprints;
@@ -310,10 +310,13 @@ impl Approved {
     /// The place that the record of the spawn names first.
     pub(crate) fn place(&self, context: &Context, key: &SpawnKey, operation: JobId) -> Place {
         if let Some(workload) = self.request.wanted.workload.clone() {
-            return Place { workload: Some(PlaceWorkload { workload, uid: None }), ..Place::of(&self.names) };
+            return Place {
+                workload: Some(PlaceWorkload { workload, uid: None }),
+                ..Place::from_names(&self.names)
+            };
         }
         if self.child.is_some() {
-            return Place { cluster: self.cluster.clone(), ..Place::of(&self.names) };
+            return Place { cluster: self.cluster.clone(), ..Place::from_names(&self.names) };
         }
         let (has_service, certificate) = (self.has_service, self.certificate);
         Place { has_service, certificate, ..context.first_place(key, &self.names, operation) }
@@ -353,7 +356,7 @@ impl Approved {
                     workers: pool.workers,
                     idle_timeout: pool.idle_timeout,
                     outlives_lab: pool.outlives_lab,
-                    certificate: Digest::of(pool.certificate.as_bytes()).to_string(),
+                    certificate: Digest::sha256(pool.certificate.as_bytes()).to_string(),
                     keeper: digest(token),
                     worker: None,
                 });
@@ -370,5 +373,5 @@ impl Approved {
 
 /// The digest of a token, as it is recorded.
 pub(crate) fn digest(token: &SecretString) -> String {
-    Digest::of(token.expose().as_bytes()).to_string()
+    Digest::sha256(token.expose().as_bytes()).to_string()
 }

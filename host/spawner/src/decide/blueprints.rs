@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use wasmspawner_core::blueprint::{CHOICE, ForeignBlueprint, Library, REPOSITORY, Resolved};
 use wasmspawner_core::config::{ProviderConfig, ProviderFields};
-use wasmspawner_core::form::{Choice, ChoiceInput, Field, FieldKind, Form, FormContext, TextInput};
-use wasmspawner_core::identity::Identity;
+use wasmspawner_core::custom_resource::blueprint::{CHOICE, ForeignBlueprint, Library, REPOSITORY, Resolved};
 use wasmspawner_core::names::{ObjectName, ServerName, Username};
+use wasmspawner_core::policy::form::{Choice, ChoiceInput, Field, FieldKind, Form, FormContext, TextInput};
+use wasmspawner_core::policy::spawn::SpawnRequest;
+use wasmspawner_core::policy::user_string::{Repository, Wanted};
 use wasmspawner_core::policy::{FieldError, Options, User, Value};
 use wasmspawner_core::record::LabDescription;
-use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::spawn::SpawnRequest;
-use wasmspawner_core::user_string::{Repository, Wanted};
+use wasmspawner_core::users::identity::Identity;
+use wasmspawner_core::values::secret::SecretString;
 use wasmspawner_core::workload::{WORKLOAD, Workload};
 
 use crate::context::rules::SiteRules;
@@ -193,7 +193,10 @@ async fn read(
     provider: &ProviderConfig,
     fields: ProviderFields<'_>,
     token: &SecretString,
-) -> Result<wasmspawner_core::blueprint::BlueprintSpec, crate::blueprint_providers::ProviderError> {
+) -> Result<
+    wasmspawner_core::custom_resource::blueprint::BlueprintSpec,
+    crate::blueprint_providers::ProviderError,
+> {
     let within = Duration::try_from(rules.config.blueprint_providers.timeout).unwrap_or_default();
     rules.providers.read(provider, &provider.url(fields), token, within).await
 }

@@ -12,7 +12,7 @@ use wasmspawner_core::config::lab::LabCertificate;
 use wasmspawner_core::lifecycle::Failure;
 use wasmspawner_core::manifest::{IssuedCertificate, dns_names};
 use wasmspawner_core::names::ObjectName;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::approve::Approved;
 use crate::context::Context;

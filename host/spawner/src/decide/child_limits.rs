@@ -1,8 +1,8 @@
 //! The site's limits on kernels and Dask pools, which apply regardless of the policies.
 
+use wasmspawner_core::children::dask::Pool;
 use wasmspawner_core::config::Config;
-use wasmspawner_core::dask::Pool;
-use wasmspawner_core::environment::NamespaceFate;
+use wasmspawner_core::custom_resource::environment::NamespaceFate;
 use wasmspawner_core::record::Place;
 
 use crate::errors::SpawnError;

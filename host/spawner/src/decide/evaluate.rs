@@ -7,7 +7,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use wasmspawner_core::config::lab::LabCertificate;
 use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
-use wasmspawner_core::environment::NamespaceFate;
+use wasmspawner_core::custom_resource::environment::NamespaceFate;
+use wasmspawner_core::lifecycle::stage::ObservedPod;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
 use wasmspawner_core::manifest::{self, IssuedCertificate, LabObject, LabObjects, PoolObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
@@ -15,10 +16,9 @@ use wasmspawner_core::policy::compose::{
     self, ImageInputs, Provenance, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
 use wasmspawner_core::policy::{ChainAnswer, LabRequest};
-use wasmspawner_core::quota::Quota;
 use wasmspawner_core::record::LabDescription;
-use wasmspawner_core::stage::ObservedPod;
-use wasmspawner_core::volumes::VolumeRecord;
+use wasmspawner_core::record::volumes::VolumeRecord;
+use wasmspawner_core::users::quota::Quota;
 
 use super::approve::{Approved, ApprovedChild, ChildLaunch};
 use super::details::details;
@@ -59,7 +59,7 @@ pub(crate) async fn decide(
     spawn: &str,
     within: Duration,
 ) -> Result<Decided, Failure> {
-    let patience = Patience::of(within);
+    let patience = Patience::from_time(within);
     let cluster = FromCluster::read(context, approved, spawn, &patience).await;
     let cluster = cluster.map_err(SpawnError::into_failure)?;
     let in_workload = cluster.workload.is_some();
@@ -107,7 +107,7 @@ pub(crate) async fn decide_with(
     if let (true, Some((_, image))) = (approved.keeps_image(), &approved.image) {
         spawn.image.clone_from(image);
     }
-    let volumes = VolumeRecord::of(&spawn);
+    let volumes = VolumeRecord::from_spawn(&spawn);
     refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;
     for conflict in &spawn.provenance.conflicts {
         tracing::warn!(%conflict, "two policies disagree");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures::future::try_join_all;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::manifest::IssuedCertificate;
-use wasmspawner_core::secret::SecretBytes;
+use wasmspawner_core::values::secret::SecretBytes;
 
 use super::approve::Approved;
 use super::certificate::issue_certificate;

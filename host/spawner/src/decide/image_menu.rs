@@ -1,8 +1,8 @@
 //! The images from which a user chooses.
 
-use wasmspawner_core::form::{Field, Form, FormContext, image_fields};
 use wasmspawner_core::images::{IMAGE, ImageChoice, ImageMenu, MenuEntry, offer, plain_menu};
 use wasmspawner_core::policy::compose::Source;
+use wasmspawner_core::policy::form::{Field, Form, FormContext, image_fields};
 use wasmspawner_core::policy::{FieldError, Image, Options, Value};
 
 use crate::context::rules::SiteRules;
@@ -116,7 +116,7 @@ fn chosen(
     options: &mut Options,
 ) -> Result<Option<ChosenImage>, SpawnError> {
     let is_incomplete = || rules.policies.inventory().registries().is_incomplete();
-    match ImageChoice::take(options).of(&menu) {
+    match ImageChoice::take(options).entry(&menu) {
         Ok(Some(entry)) => Ok(Some(ChosenImage { source, entry: entry.clone() })),
         // After a start it takes a moment until the registries have answered.
         Ok(None) if is_incomplete() && rules.config.lab.section.image.is_none() => Err(NOT_READ_YET),

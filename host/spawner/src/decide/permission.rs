@@ -2,7 +2,7 @@
 
 use wasmspawner_core::policy::compose::Source;
 use wasmspawner_core::policy::{AuthorizeRequest, Denial, Subject, User, Verdict};
-use wasmspawner_core::quota::{Quota, Usage};
+use wasmspawner_core::users::quota::{Quota, Usage};
 
 use crate::context::rules::SiteRules;
 use crate::errors::SpawnError;

@@ -62,7 +62,7 @@ mod tests {
 
     use jiff::SignedDuration;
     use serde_json::json;
-    use wasmspawner_core::dask::WorkerRange;
+    use wasmspawner_core::children::dask::WorkerRange;
     use wasmspawner_core::record::PoolDescription;
 
     use super::*;

@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use uuid::Uuid;
 use wasmspawner_core::config::lab::CertificateIssuer;
 use wasmspawner_core::config::lab::SiteSecretData;
-use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Failure, Operation, OperationKind};
 use wasmspawner_core::manifest::IssuedCertificate;
 use wasmspawner_core::manifest::LabObjects;
 use wasmspawner_core::names::KeptNames;
+use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::policy::compose::Provenance;
-use wasmspawner_core::secret::{SecretBytes, SecretString};
-use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::policy::spawn::SpawnRequest;
+use wasmspawner_core::values::secret::{SecretBytes, SecretString};
 
 use super::approve::approve;
 use super::evaluate::decide_with;

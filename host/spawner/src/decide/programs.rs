@@ -1,7 +1,7 @@
 //! The programs that the service puts into the pods of kernels and Dask pools. They are files of the Python package,
 //! where they are tested.
 
-use wasmspawner_core::dask::PoolPrograms;
+use wasmspawner_core::children::dask::PoolPrograms;
 
 /// Starts a kernel's process in its pod.
 pub(crate) const KERNEL_LAUNCHER: &str =

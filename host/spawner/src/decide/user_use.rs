@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use wasmspawner_core::names::Username;
-use wasmspawner_core::past_use::DaysOfUser;
 use wasmspawner_core::policy::PresentUse;
+use wasmspawner_core::policy::usage::DaysOfUser;
 
 use wasmspawner_history::History;
 
@@ -16,7 +16,7 @@ pub(crate) struct UserUse {
 }
 
 impl UserUse {
-    pub(crate) fn of(present: PresentUse, history: &History, user: &Username) -> Self {
+    pub(crate) fn from_history(present: PresentUse, history: &History, user: &Username) -> Self {
         Self { present, past: Arc::new(history.days_of(user)) }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) async fn admit(
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
         options: approved.request.options.clone(),
-        workload: SeenWorkload::of(workload, &template),
+        workload: SeenWorkload::from_template(workload, &template),
     };
     let (policy, access) = allowed(context, &question, approved, patience).await?;
     let refused = |why: String| SpawnError::Workload { message: why };
@@ -70,7 +70,7 @@ pub(crate) async fn admit(
         return Err(SpawnError::PolicyFailed { policy, reason: "PolicyAnswerRefused" });
     }
     let ports = &context.config.current().workloads.ports;
-    let port = free_port(&object.template, ports, &LabMark::of(spawn));
+    let port = free_port(&object.template, ports, &LabMark::from_spawn(spawn));
     let port = port.ok_or_else(|| refused(format!("{workload} uses all of the ports {ports}")))?;
     let injection =
         Injection { workload: workload.clone(), uid: object.state.uid, template: object.template, access };
@@ -105,7 +105,7 @@ pub(crate) fn build(
     admitted: &AdmittedWorkload,
 ) -> Result<(manifest::LabObjects, WorkloadLab), SpawnError> {
     let Injection { workload, uid, template, .. } = &admitted.injection;
-    let mark = LabMark::of(spawn.spawn.as_str());
+    let mark = LabMark::from_spawn(spawn.spawn.as_str());
     if declares_port(template, spawn.port, &mark) {
         let message = format!("another container of {workload} has the port {} already", spawn.port);
         return Err(SpawnError::Workload { message });
@@ -197,7 +197,7 @@ pub(crate) async fn clear(
     take_out(context, place, spawn, within).await?;
     read(context, place, spawn, within).await?;
     let Some(workloads) = &context.workloads else { return Ok(true) };
-    if !workloads.pods(&place.namespace, &LabMark::of(spawn)).is_empty() {
+    if !workloads.pods(&place.namespace, &LabMark::from_spawn(spawn)).is_empty() {
         return Ok(false);
     }
     delete_rest(context, place, spawn, within).await
@@ -220,7 +220,7 @@ pub(crate) async fn read(
         (None, Some(uid)) => forget(workloads, workload, &uid),
         (None, None) => {}
     }
-    let mark = LabMark::of(spawn);
+    let mark = LabMark::from_spawn(spawn);
     let pods = workloads.requests.pods(workload, &mark.label()).await?;
     workloads.put_pods(&workload.namespace, &mark, &pods);
     Ok(())

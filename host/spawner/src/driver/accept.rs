@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::progress::Entry;
 use wasmspawner_core::lifecycle::{
     Admission, Event, Lab, OperationKind, Phase, Refusal, Request, admit_spawn, admit_stop,
 };
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::ServerName;
-use wasmspawner_core::progress::Entry;
+use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnSpec, SpawnStatus};
 
 use super::{Driver, Preparation};
-use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
+use wasmspawner_core::names::spawn_key::{SpawnKey, SpawnKind};
 
 use super::place_observer::PlaceObserver;
 use crate::decide::approve::Approved;
@@ -52,7 +52,7 @@ impl Driver {
         // A shutdown of the service waits for this spawn, too.
         self.accepting = true;
         self.publish();
-        let written = self.write(&spec, &SpawnStatus::of(&next), until).await;
+        let written = self.write(&spec, &SpawnStatus::from_lab(&next), until).await;
         self.accepting = false;
         let refused = self.record.is_none() && matches!(written, Err(SpawnError::Cluster(_)));
         self.unanswered = refused.then_some(operation.job_id);
@@ -108,7 +108,7 @@ impl Driver {
             && self.record.is_some()
         {
             let spec = self.spec_of(&next, Some(requested_by.clone()), observer.place().clone());
-            match self.write(&spec, &SpawnStatus::of(&next), until).await {
+            match self.write(&spec, &SpawnStatus::from_lab(&next), until).await {
                 Ok(stored) => self.record = Some(stored),
                 // Somebody has deleted the record. The stop goes on without it.
                 Err(SpawnError::RecordGone) => self.record = None,
@@ -177,7 +177,7 @@ impl Driver {
             server: self.key.child.as_ref().map(|_| self.key.lab.server.clone()).unwrap_or_default(),
             parent: self.key.parent(),
             desired: desired(lab),
-            operation: OperationSpec::of(&operation, requested_by),
+            operation: OperationSpec::from_operation(&operation, requested_by),
             place,
             remains: self.observer.as_ref().map(|observer| observer.remains().to_vec()).unwrap_or_default(),
             time_limits: lab.limits().into(),
@@ -223,7 +223,7 @@ impl Driver {
 
     /// Replaces the record, which must exist: a spawn whose record somebody has deleted is about to be stopped.
     pub(super) async fn rewrite(&mut self, spec: &SpawnSpec, until: Instant) -> Result<(), SpawnError> {
-        let status = SpawnStatus::of(&self.lab);
+        let status = SpawnStatus::from_lab(&self.lab);
         for _ in 0..2 {
             let Some(record) = &self.record else { return Err(SpawnError::RecordGone) };
             match self.context.records.save(record, spec, &status, until).await {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::EnvironmentChoice;
-use wasmspawner_core::environment::{Binding, ClaimState, NamespaceFate};
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::custom_resource::environment::{Binding, ClaimState, NamespaceFate};
 use wasmspawner_core::lifecycle::{Blame, Failure};
 use wasmspawner_core::names::ObjectName;
+use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::record::{Place, PlaceClaim};
 
 use super::requests::TaskResult;

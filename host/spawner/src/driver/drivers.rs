@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::{mpsc, watch};
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 use super::Driver;
 use super::recover;

@@ -27,15 +27,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 use wasmspawner_core::config::EnvironmentChoice;
-use wasmspawner_core::environment::ClusterRef;
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::custom_resource::environment::ClusterRef;
+use wasmspawner_core::lifecycle::progress::Entry;
+use wasmspawner_core::lifecycle::stage::StagePolicy;
 use wasmspawner_core::lifecycle::{
     Effect, Event, Lab, LabStatus, Observed, OperationKind, Phase, Request, SpawnStep, admit_release,
 };
-use wasmspawner_core::progress::Entry;
-use wasmspawner_core::spawn_key::SpawnKey;
-use wasmspawner_core::stage::StagePolicy;
-use wasmspawner_core::volumes::Release;
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKey;
+use wasmspawner_core::record::volumes::Release;
 
 use self::place_observer::PlaceObserver;
 use self::requests::TaskResult;

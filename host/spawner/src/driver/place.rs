@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use wasmspawner_core::config::EnvironmentChoice;
+use wasmspawner_core::lifecycle::progress::Entry;
 use wasmspawner_core::lifecycle::{Event, LabTimeLimits};
-use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Place, PlaceWorkload};
 
 use super::bind::waiting_for;

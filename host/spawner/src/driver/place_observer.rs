@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use wasmspawner_core::config::NamespaceReclaim;
-use wasmspawner_core::environment::NamespaceFate;
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::custom_resource::environment::NamespaceFate;
+use wasmspawner_core::lifecycle::stage::{self, ObservedPod, StagePolicy};
 use wasmspawner_core::lifecycle::{Observed, Presence};
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::record::Place;
-use wasmspawner_core::spawn_key::SpawnKey;
-use wasmspawner_core::stage::{self, ObservedPod, StagePolicy};
 
 use crate::context::Context;
 use wasmspawner_kubernetes::environments::ClaimFollower;
@@ -47,7 +47,7 @@ impl PlaceObserver {
         let claim = own.zip(context.environments.as_ref());
         Self {
             claim: claim.map(|(claim, environments)| environments.follow_claim(&claim.name)),
-            workload: WorkloadObserver::of(context, &place, &spawn),
+            workload: WorkloadObserver::from_place(context, &place, &spawn),
             follower: store.follow(place),
             store,
             reclaim,
@@ -215,7 +215,7 @@ impl PlaceObserver {
         let (pod, namespace, workers) = (self.pod(), self.namespace(), self.workers());
         let events: Vec<Event> = self.follower.events().iter().map(|event| Event::clone(event)).collect();
         let presence = |deleting: Option<bool>, unknown: bool| match deleting {
-            Some(deleting) => Presence::of(deleting),
+            Some(deleting) => Presence::from_deleting(deleting),
             None if unknown => Presence::Present,
             None => Presence::Missing,
         };
@@ -224,10 +224,10 @@ impl PlaceObserver {
         let claim = self.claim.as_ref().and_then(|claim| claim.is_deleting(&self.spawn));
         // A claim whose namespace is deleted with it disappears by itself, and the next lab has another claim.
         let claim = claim.filter(|deleting| !(*deleting && self.goes_with_claim()));
-        let claim = claim.map(Presence::of).unwrap_or_default();
+        let claim = claim.map(Presence::from_deleting).unwrap_or_default();
         let elsewhere = match (self.remains.is_empty(), self.remains_asked) {
             (true, _) => Presence::Missing,
-            (false, asked) => Presence::of(asked),
+            (false, asked) => Presence::from_deleting(asked),
         };
         if let Some(workload) = &self.workload {
             return Observed { rest: rest.max(elsewhere), ..workload.observe(self.pod_unknown, policy, now) };
@@ -241,7 +241,11 @@ impl PlaceObserver {
             pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),
             rest: rest.max(elsewhere).max(claim),
             // Only the workers of a pool are counted here. The driver knows the children of a lab.
-            children: workers.iter().map(|pod| Presence::of(pod.is_deleting())).max().unwrap_or_default(),
+            children: workers
+                .iter()
+                .map(|pod| Presence::from_deleting(pod.is_deleting()))
+                .max()
+                .unwrap_or_default(),
             workers: workers.len(),
             is_unsized: false,
             stuck: namespace

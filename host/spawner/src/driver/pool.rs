@@ -7,13 +7,13 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::dask::{WorkerPlan, WorkerPod, WorkerRange, plan_workers};
-use wasmspawner_core::environment::ClusterRef;
+use wasmspawner_core::children::dask::{WorkerPlan, WorkerPod, WorkerRange, plan_workers};
+use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::lifecycle::{Observed, Phase, Refusal};
 use wasmspawner_core::manifest::{self, ParentPod};
+use wasmspawner_core::names::spawn_key::SpawnKind;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::Place;
-use wasmspawner_core::spawn_key::SpawnKind;
 
 use super::Driver;
 use super::place_observer::PlaceObserver;

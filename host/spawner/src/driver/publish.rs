@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog};
+use wasmspawner_core::lifecycle::stage::{Finding, Stage};
 use wasmspawner_core::lifecycle::{Blame, LabStatus, Operation, OperationKind, Outcome, Phase};
-use wasmspawner_core::operation_record::OperationRecord;
-use wasmspawner_core::past_use::Run;
-use wasmspawner_core::progress::{Entry, ProgressLog};
-use wasmspawner_core::spawn_key::SpawnKey;
-use wasmspawner_core::stage::{Finding, Stage};
+use wasmspawner_core::names::spawn_key::SpawnKey;
+use wasmspawner_core::policy::usage::Run;
+use wasmspawner_core::record::operation_record::OperationRecord;
 
 use super::Driver;
 use super::place_observer::PlaceObserver;

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog};
 use wasmspawner_core::lifecycle::{Lab, Outcome, Phase};
-use wasmspawner_core::operation_record::OperationRecord;
-use wasmspawner_core::progress::{Entry, ProgressLog};
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::{SpawnKey, SpawnKind};
+use wasmspawner_core::record::operation_record::OperationRecord;
 use wasmspawner_core::record::{self, Desired, Recovered, SpawnStatus};
-use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use super::Driver;
 use super::place_observer::PlaceObserver;

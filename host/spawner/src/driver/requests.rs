@@ -7,13 +7,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::NamespaceReclaim;
-use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::custom_resource::environment::{ClusterRef, NamespaceFate};
 use wasmspawner_core::lifecycle::{Failure, Operation};
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::LabelValue;
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::record::volumes::Release;
 use wasmspawner_core::record::{Place, PlaceClaim, SpawnSpec, SpawnStatus};
-use wasmspawner_core::volumes::Release;
 
 use super::place_observer::PlaceObserver;
 use crate::context::{Context, reclaim_of};

@@ -40,7 +40,7 @@ impl Driver {
         let same_operation = self.lab.operation.is_none_or(|now| now.job_id == operation.id);
         if same_operation
             && record.spec.desired == desired(&self.lab)
-            && record.status.as_ref() == Some(&SpawnStatus::of(&self.lab))
+            && record.status.as_ref() == Some(&SpawnStatus::from_lab(&self.lab))
             && !elsewhere
         {
             RecordState::Current
@@ -135,7 +135,7 @@ impl Driver {
             Request::SaveRecord => {
                 let (Some(record), Some(observer)) = (&self.record, &self.observer) else { return };
                 let spec = self.spec_of(&self.lab, self.requested_by.clone(), observer.place().clone());
-                let (record, status) = (record.clone(), SpawnStatus::of(&self.lab));
+                let (record, status) = (record.clone(), SpawnStatus::from_lab(&self.lab));
                 self.spawn_task(request, requests::save_record(context, record, spec, status));
             }
             Request::DeleteRecord => {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::{Mutex, watch};
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::stage::{Analysis, ObservedPod, StagePolicy};
 use wasmspawner_core::lifecycle::{Observed, Presence};
+use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::record::{Place, PlaceWorkload};
-use wasmspawner_core::stage::{Analysis, ObservedPod, StagePolicy};
 use wasmspawner_core::workload::{LabMark, Look, Seen, look};
 
 use crate::context::Context;
@@ -28,10 +28,17 @@ pub(crate) struct WorkloadObserver {
 impl WorkloadObserver {
     /// Observes the workload of a place. Returns `None` if the place has no workload, or the service knows of no
     /// workloads.
-    pub(crate) fn of(context: &Context, place: &Place, spawn: &str) -> Option<Self> {
+    pub(crate) fn from_place(context: &Context, place: &Place, spawn: &str) -> Option<Self> {
         let (place, workloads) = (place.workload.clone()?, context.workloads.clone()?);
         let changes = Mutex::new(workloads.follow());
-        Some(Self { workloads, place, mark: LabMark::of(spawn), operation: None, kept: None, changes })
+        Some(Self {
+            workloads,
+            place,
+            mark: LabMark::from_spawn(spawn),
+            operation: None,
+            kept: None,
+            changes,
+        })
     }
 
     /// Waits until something has changed.

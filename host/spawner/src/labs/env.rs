@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
-use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::manifest::environment_selector;
+use wasmspawner_core::names::labels::SPAWN_LABEL;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::record::Place;
-use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::Labs;
 use super::message::Message;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
-use wasmspawner_core::kernel::{KernelProcess, ProcessState};
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::children::kernel::{KernelProcess, ProcessState};
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 /// The most commands that wait for one launcher. A launcher that takes none for so long is gone.
 const MAX_COMMANDS: usize = 64;
@@ -137,7 +137,7 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use wasmspawner_core::lab::LabKey;
+    use wasmspawner_core::names::lab::LabKey;
     use wasmspawner_core::names::{ChildName, Username};
 
     use super::*;

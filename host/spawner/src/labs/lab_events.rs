@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use wasmspawner_core::lifecycle::{OperationKind, Outcome};
-use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::policy::{Happening, LabEvent, Subject, SubjectChild};
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::record::operation_record::OperationRecord;
 
 use super::Labs;
 use crate::errors::SpawnError;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
-use wasmspawner_core::dask::WorkerRange;
-use wasmspawner_core::environment::ClusterRef;
-use wasmspawner_core::lab::JobId;
-use wasmspawner_core::volumes::Release;
+use wasmspawner_core::children::dask::WorkerRange;
+use wasmspawner_core::custom_resource::environment::ClusterRef;
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::record::volumes::Release;
 
 use crate::decide::approve::Approved;
 use crate::errors::SpawnError;

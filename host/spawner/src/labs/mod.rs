@@ -16,17 +16,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use uuid::Uuid;
-use wasmspawner_core::environment::ClusterRef;
-use wasmspawner_core::identity::Identity;
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::custom_resource::environment::ClusterRef;
+use wasmspawner_core::lifecycle::progress::{EventId, ProgressLog};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
 use wasmspawner_core::names::Username;
-use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::names::lab::{JobId, LabKey};
+use wasmspawner_core::names::spawn_key::{SpawnKey, SpawnKind};
+use wasmspawner_core::policy::spawn::SpawnRequest;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
-use wasmspawner_core::progress::{EventId, ProgressLog};
-use wasmspawner_core::spawn::SpawnRequest;
-use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
-use wasmspawner_core::volumes::{Release, VolumeRecord};
+use wasmspawner_core::record::operation_record::OperationRecord;
+use wasmspawner_core::record::volumes::{Release, VolumeRecord};
+use wasmspawner_core::users::identity::Identity;
 
 use self::answer::{answer_by, answered};
 use self::kernel_links::KernelLinks;
@@ -242,7 +242,7 @@ impl Labs {
 
     /// The records of the lab's operations, newest first; `None` if there are none.
     pub fn history(&self, key: &SpawnKey) -> Option<Vec<OperationRecord>> {
-        Some(self.context.history_of(key).of(key)).filter(|records| !records.is_empty())
+        Some(self.context.history_of(key).operations(key)).filter(|records| !records.is_empty())
     }
 
     /// Refuses a spawn that cannot begin now, whatever the policies say about it.
@@ -273,7 +273,7 @@ impl Labs {
         let turn = self.turn_of(&lab.user).await?;
         let names = self.context.names(&lab)?;
         let present = self.registry().use_beside(key);
-        let so_far = UserUse::of(present, &self.context.history, &key.lab.user);
+        let so_far = UserUse::from_history(present, &self.context.history, &key.lab.user);
         let approved = approve(&self.context.rules(), names, request, so_far).await?;
         // The caller asks again if a policy cannot answer now.
         workload_requests::admit(&self.context, &approved, "", &Patience::none()).await?;
@@ -316,7 +316,7 @@ impl Labs {
 
     /// The volume claims that a server has used; `None` when it has used none, or when claims do not outlive labs.
     pub fn volumes(&self, key: &LabKey) -> Option<VolumeRecord> {
-        self.context.volumes.as_ref()?.of(key)
+        self.context.volumes.as_ref()?.record(key)
     }
 
     /// Deletes the volume claims of a server that is being deleted, except those that have to be kept.

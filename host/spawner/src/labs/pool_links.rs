@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use wasmspawner_core::dask::{Demand, WorkerRange, share};
+use wasmspawner_core::children::dask::{Demand, WorkerRange, share};
 use wasmspawner_core::names::Username;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 /// An order to a scheduler: the number of workers that its pool is to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,8 +209,8 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use wasmspawner_core::lab::LabKey;
     use wasmspawner_core::names::ChildName;
+    use wasmspawner_core::names::lab::LabKey;
 
     use super::*;
 

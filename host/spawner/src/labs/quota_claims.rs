@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wasmspawner_core::names::Username;
-use wasmspawner_core::quota::{Quota, QuotaUsedUp, Share};
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::record::LabDescription;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::users::quota::{Quota, QuotaUsedUp, Share};
 
 /// The share of its user's quota that each spawn takes. All shares of a user are counted under one lock, so that two
 /// spawns that are decided at the same time do not both get the last CPU.
@@ -70,7 +70,7 @@ impl QuotaClaims {
 /// The sum of the shares that the user's other spawns have taken.
 fn taken(claims: &HashMap<SpawnKey, Claim>, key: &SpawnKey) -> Share {
     let others = claims.iter().filter(|(other, _)| *other != key);
-    others.fold(Share::default(), |sum, (_, claim)| sum.and(claim.share))
+    others.fold(Share::default(), |sum, (_, claim)| sum.plus(claim.share))
 }
 
 /// The share of a spawn. A pool counts with its scheduler and all workers that it may have.
@@ -93,8 +93,8 @@ fn millis(cpus: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use wasmspawner_core::lab::LabKey;
     use wasmspawner_core::names::ChildName;
+    use wasmspawner_core::names::lab::LabKey;
 
     use super::*;
 

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tokio::sync::{mpsc, watch};
-use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::names::Username;
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::{SpawnKey, SpawnKind};
 use wasmspawner_core::policy::PresentUse;
 use wasmspawner_core::record::LabDescription;
-use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use super::message::Message;
 use super::quota_claims::share_of;
@@ -133,7 +133,7 @@ struct PublishedStatus {
     pod: wasmspawner_core::lifecycle::PodPresence,
     url: Option<String>,
     message: Option<String>,
-    job_id: Option<wasmspawner_core::lab::JobId>,
+    job_id: Option<wasmspawner_core::names::lab::JobId>,
 }
 
 impl Changes {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use wasmspawner_core::blueprint::{ExtendedLibrary, Resolved};
-use wasmspawner_core::form::{FormContext, render};
-use wasmspawner_core::identity::Identity;
+use wasmspawner_core::custom_resource::blueprint::{ExtendedLibrary, Resolved};
 use wasmspawner_core::images::{Inventory, NodeImages};
 use wasmspawner_core::names::{ObjectName, ServerName};
 use wasmspawner_core::policy::User;
-use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::policy::form::{FormContext, render};
+use wasmspawner_core::users::identity::Identity;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::Labs;
 use crate::decide::blueprints;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 use wasmspawner_core::names::Username;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 use super::Labs;
 use super::answer::{answer_by, answered};

@@ -67,7 +67,7 @@ impl Prepuller {
     pub async fn run(mut self, stop: CancellationToken) {
         let owner = self.owner.clone();
         let config = self.context.config.follow();
-        let mut configured = ConfigPart::new(config, |config| Settings::of(config, owner.as_ref()));
+        let mut configured = ConfigPart::new(config, |config| Settings::from_config(config, owner.as_ref()));
         while !stop.is_cancelled() {
             let settings = configured.current();
             let working = async {
@@ -169,7 +169,7 @@ impl Prepuller {
                 self.problems.unknown = None;
                 self.ask_policies().await;
                 let (wanted, now) = (self.all_wanted(settings), Timestamp::now());
-                let needs = Needs::of(&wanted, &registries, &nodes, &self.history, now);
+                let needs = Needs::from_wanted(&wanted, &registries, &nodes, &self.history, now);
                 self.history.observe(needs.images(), &nodes, now);
                 self.problems.requests = self.act(settings, &needs.missing, &nodes).await.err();
                 needs

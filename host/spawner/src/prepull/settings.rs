@@ -15,7 +15,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Reads the settings; `None` if nothing is pulled in advance.
-    pub(super) fn of(config: &Config, owner: Option<&OwnerReference>) -> Option<Self> {
+    pub(super) fn from_config(config: &Config, owner: Option<&OwnerReference>) -> Option<Self> {
         let prepull = config.images.prepull.as_ref()?;
         let lab = &config.lab.section;
         let pull_secret = lab.secrets.iter().find(|secret| secret.pull_secret);

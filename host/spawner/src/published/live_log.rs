@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
-use wasmspawner_core::lab::JobId;
-use wasmspawner_core::progress::{Entry, EventId, LoggedEntry, ProgressLog};
+use wasmspawner_core::lifecycle::progress::{Entry, EventId, LoggedEntry, ProgressLog};
+use wasmspawner_core::names::lab::JobId;
 
 /// The log of one operation: the lab's driver appends, and any number of readers follow at their own pace.
 #[derive(Debug)]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use wasmspawner_core::config::{Config, RouteFields};
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::stage::{ObservedPod, Stage};
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
 use wasmspawner_core::manifest::service_name;
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::policy::Options;
 use wasmspawner_core::record::{LabDescription, Place, PoolDescription};
-use wasmspawner_core::spawn_key::SpawnKey;
-use wasmspawner_core::stage::{ObservedPod, Stage};
 
 use crate::context::lab_routes::lab_routes;
 

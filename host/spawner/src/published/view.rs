@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::record::Place;
 
 use super::live_log::LiveLog;

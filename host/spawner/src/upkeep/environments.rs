@@ -1,6 +1,6 @@
 //! The environments as administrators see them, and the actions on them.
 
-use wasmspawner_core::environment::Overview;
+use wasmspawner_core::custom_resource::environment::Overview;
 
 use crate::errors::SpawnError;
 use crate::labs::Labs;

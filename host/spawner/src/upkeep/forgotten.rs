@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::forgotten::{Check, ForgottenLab, KnownLab};
 use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::lifecycle::forgotten::{Check, ForgottenLab, KnownLab};
 
 use crate::context::hub_comparison::HubComparison;
 use crate::errors::SpawnError;

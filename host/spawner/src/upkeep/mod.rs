@@ -2,7 +2,7 @@
 
 pub(crate) mod environments;
 pub(crate) mod forgotten;
-pub(crate) mod kept;
 pub(crate) mod reload;
+pub(crate) mod retained;
 pub(crate) mod service;
 pub(crate) mod sweep;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::environment::ClusterRef;
+use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::manifest;
+use wasmspawner_core::names::spawn_key::SpawnKind;
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
-use wasmspawner_core::spawn_key::SpawnKind;
 use wasmspawner_core::workload::installation_label;
 
 use super::forgotten;

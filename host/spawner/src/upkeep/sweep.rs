@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::core::PartialObjectMeta;
 use wasmspawner_core::config::NamespaceReclaim;
-use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::manifest::{self};
+use wasmspawner_core::names::labels::SPAWN_LABEL;
 use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
 

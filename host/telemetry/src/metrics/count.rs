@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use http::{Method, StatusCode};
 use prometheus_client::metrics::gauge::Gauge;
-use wasmspawner_core::environment::PhaseCounts;
+use wasmspawner_core::custom_resource::environment::PhaseCounts;
 use wasmspawner_core::lifecycle::LabStatus;
-use wasmspawner_core::spawn_key::ChildKind;
-use wasmspawner_core::stage::Stage;
+use wasmspawner_core::lifecycle::stage::Stage;
+use wasmspawner_core::names::spawn_key::ChildKind;
 
 use super::labels::{
     BlameLabel, ChildLabels, ChildOutcomeLabels, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel,

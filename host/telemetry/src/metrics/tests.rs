@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::StatusCode;
-use wasmspawner_core::environment::World;
+use wasmspawner_core::custom_resource::environment::World;
 use wasmspawner_core::lifecycle::LabStatus;
-use wasmspawner_core::spawn_key::ChildKind;
-use wasmspawner_core::stage::Stage;
+use wasmspawner_core::lifecycle::stage::Stage;
+use wasmspawner_core::names::spawn_key::ChildKind;
 
 use super::*;
 

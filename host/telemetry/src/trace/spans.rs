@@ -3,9 +3,9 @@
 use http::{HeaderMap, Method, StatusCode};
 use opentelemetry::Context;
 use tracing::{Level, Span, field};
-use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{OperationKind, Outcome};
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::names::lab::JobId;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 use super::TARGET;
 use super::cause::{current_trace, remote};

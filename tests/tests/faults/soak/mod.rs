@@ -57,7 +57,7 @@ async fn after_random_faults_the_cluster_holds_no_leftovers() {
                 if number >= runs {
                     break;
                 }
-                let schedule = Schedule::of(first + number);
+                let schedule = Schedule::from_seed(first + number);
                 println!("soak: lane {lane}: {schedule:?}");
                 run::run(&mut setup, &schedule).await;
                 done += 1;

@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::stage::{ObservedPod, StagePolicy, analyze};
 use wasmspawner_core::lifecycle::{
     Admission, Event, Lab, Observed, Presence, Refusal, RestartPolicy, TimeLimits, admit_spawn, admit_stop,
 };
+use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::record::{SpawnSpec, SpawnStatus, recover};
-use wasmspawner_core::stage::{ObservedPod, StagePolicy, analyze};
 
 use crate::setup::Setup;
 
@@ -50,7 +50,7 @@ async fn observe(setup: &Setup, user: &str, uid: Option<String>, status: Option<
     let pod = pod.as_ref().map(ObservedPod::from).filter(|pod| pod.spawn == uid);
     let was_ready = status.is_some_and(|status| status.ready_at.is_some());
     let policy = StagePolicy { was_ready, ..StagePolicy::default() };
-    let presence = pod.as_ref().map_or(Presence::Missing, |pod| Presence::of(pod.is_deleting()));
+    let presence = pod.as_ref().map_or(Presence::Missing, |pod| Presence::from_deleting(pod.is_deleting()));
     Observed {
         pod: presence,
         pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),

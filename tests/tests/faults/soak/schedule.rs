@@ -52,7 +52,7 @@ const PATTERNS: [&str; 14] = [
 ];
 
 impl Schedule {
-    pub(crate) fn of(seed: u64) -> Self {
+    pub(crate) fn from_seed(seed: u64) -> Self {
         let mut random = Random(seed);
         let steps = (0..10 + random.below(20)).map(|_| random.step()).collect();
         Self { seed, steps }

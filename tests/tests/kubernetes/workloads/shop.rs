@@ -35,7 +35,7 @@ pub(crate) async fn permitted_namespace(site: &Site) -> String {
 
 /// The path of the lab that a user string names.
 pub(crate) fn server(user: &str, kind: &str, namespace: &str, name: &str) -> String {
-    let wanted = wasmspawner_core::user_string::UserString::parse(&format!(
+    let wanted = wasmspawner_core::policy::user_string::UserString::parse(&format!(
         "{user}~workload={kind}/{namespace}/{name}"
     ));
     format!("{user}/servers/{}", wanted.unwrap().lab().server)
@@ -138,8 +138,8 @@ impl<'a> Shop<'a> {
 
     pub(crate) fn record_of(&self, user: &str, kind: &str, name: &str) -> String {
         let text = self.user_string(user, kind, name);
-        let lab = wasmspawner_core::user_string::UserString::parse(&text).unwrap().lab();
-        wasmspawner_core::spawn_key::SpawnKey::from(lab).object_name().to_string()
+        let lab = wasmspawner_core::policy::user_string::UserString::parse(&text).unwrap().lab();
+        wasmspawner_core::names::spawn_key::SpawnKey::from(lab).object_name().to_string()
     }
 
     /// The record of the lab in `web`.

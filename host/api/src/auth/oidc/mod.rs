@@ -13,11 +13,11 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::{Map, Number, Value};
-use wasmspawner_core::access::Rights;
 use wasmspawner_core::config::auth::{Identities, OidcAuth};
-use wasmspawner_core::identity::Identity;
-use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::token_claims::{Claims, TokenUser};
+use wasmspawner_core::config::token_claims::{Claims, TokenUser};
+use wasmspawner_core::users::access::Rights;
+use wasmspawner_core::users::identity::Identity;
+use wasmspawner_core::values::secret::SecretString;
 
 use super::caller::Provider;
 use super::{AuthError, AuthSetupError, Caller};

@@ -13,8 +13,8 @@ use axum::response::{IntoResponse, Response};
 use http::header::{IF_MATCH, LOCATION};
 use http::{HeaderMap, StatusCode};
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::access::{Access, Permit};
-use wasmspawner_core::spawn::{Child, ChildRequest};
+use wasmspawner_core::policy::spawn::{Child, ChildRequest};
+use wasmspawner_core::users::access::{Access, Permit};
 
 use self::problems::{another_pool, of_spawn, unknown_pool};
 use super::events::{LastSeen, event_stream, stream};

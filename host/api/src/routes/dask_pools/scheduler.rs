@@ -86,7 +86,7 @@ fn frame(WorkerOrder { range, target }: WorkerOrder) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use wasmspawner_core::dask::WorkerRange;
+    use wasmspawner_core::children::dask::WorkerRange;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use wasmspawner_core::lab::JobId;
-use wasmspawner_core::progress::{Entry, EventId, LoggedEntry};
+use wasmspawner_core::lifecycle::progress::{Entry, EventId, LoggedEntry};
+use wasmspawner_core::names::lab::JobId;
 
 use crate::wire::StageReport;
 
@@ -47,8 +47,8 @@ fn data(frames: &mut String, text: &str) {
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use wasmspawner_core::progress;
-    use wasmspawner_core::stage::Stage;
+    use wasmspawner_core::lifecycle::progress;
+    use wasmspawner_core::lifecycle::stage::Stage;
 
     fn frame(entry: Entry) -> String {
         let mut frames = String::new();

@@ -14,8 +14,8 @@ use http::HeaderMap;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::request::Parts;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::access::Access;
-use wasmspawner_core::progress::EventId;
+use wasmspawner_core::lifecycle::progress::EventId;
+use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::fair_use::FairUse;

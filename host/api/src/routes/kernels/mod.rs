@@ -13,8 +13,8 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::LOCATION;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::access::{Access, Permit};
-use wasmspawner_core::spawn::{Child, ChildRequest};
+use wasmspawner_core::policy::spawn::{Child, ChildRequest};
+use wasmspawner_core::users::access::{Access, Permit};
 
 use self::problems::{of_spawn, unknown_kernel};
 use super::events::{LastSeen, event_stream, stream};

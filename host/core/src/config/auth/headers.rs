@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{BaseUrl, InvalidSetting, PeerRange};
 use super::check_span;
-use crate::access::{Scope, ScopeSet};
 use crate::names::Username;
+use crate::users::access::{Scope, ScopeSet};
 
 /// Callers come through an ingress that sets `X-Auth-Request-User` and, where it delegates, `X-Auth-Request-Token`.
 /// With that token the service asks Gafaelfawr for the user's UID, GID, groups and scopes.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::identity::{Group, Identity, UnlikelyGroups};
 use crate::names::Username;
+use crate::users::identity::{Group, Identity, UnlikelyGroups};
 
 /// UIDs, GIDs and groups of users for whom the identity provider has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

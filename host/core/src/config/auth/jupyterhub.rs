@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{BaseUrl, InvalidSetting};
 use super::check_span;
-use crate::access::{Rights, Scope, ScopeSet};
 use crate::names::{ServerName, Username};
+use crate::users::access::{Rights, Scope, ScopeSet};
 
 /// Callers present a JupyterHub token. The service asks the Hub about it and derives the scopes from the answer. Beside `oidc`
 /// or `headers`, it asks about tokens of letters, digits, `-` and `_` alone, which are those that JupyterHub makes.

@@ -10,8 +10,8 @@ use super::super::InvalidSetting;
 use super::check_span;
 use super::claim_name::ClaimName;
 use super::issuer::{Issuer, KeySetUrl};
-use crate::access::{Scope, ScopeSet};
 use crate::names::Username;
+use crate::users::access::{Scope, ScopeSet};
 
 /// Callers present an access token (JWT) of an OpenID Connect provider, such as Keycloak. The service checks it with
 /// the provider's keys; the provider is not asked about single tokens. A token is accepted until it expires.

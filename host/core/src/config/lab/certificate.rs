@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::RouteFields;
-use crate::field_error::FieldError;
 use crate::names::ObjectName;
+use crate::values::field_error::FieldError;
 
 const KEY: &str = "lab.service.certificate";
 

@@ -2,9 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ENV_KEY_PREFIX, LabSection, LabService, ReservedEnv, SecretKey, TOKEN_KEY};
 use crate::config::NamespaceReclaim;
-use crate::field_error::FieldError;
 use crate::names::{EnvName, Fields, LabelKey, LabelValue, Template, TemplateScope};
-use crate::path;
+use crate::values::field_error::FieldError;
+use crate::values::path;
 
 /// The validated section `lab`: its templates are parsed and its keys fit together.
 #[derive(Clone, Debug)]

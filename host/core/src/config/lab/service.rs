@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LabCertificate;
 use crate::config::RouteFields;
-use crate::field_error::FieldError;
+use crate::values::field_error::FieldError;
 
 /// A Service in front of each lab, so that the lab has a name in DNS that stays the same. It is headless: the name means the
 /// address of the pod.

@@ -34,7 +34,7 @@ pub struct NeededImage {
 impl Needs {
     /// Computes the needs of the nodes. A node on which no lab is placed needs nothing, and an image that is wanted
     /// under several names is pulled once.
-    pub fn of(
+    pub fn from_wanted(
         wanted: &[WantedImage],
         inventory: &Inventory,
         nodes: &NodeImages,

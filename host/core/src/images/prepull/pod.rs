@@ -11,10 +11,10 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::Pull;
-use crate::digest::Digest;
 use crate::images::ImageReference;
-use crate::labels::COMPONENT_LABEL;
 use crate::names::LabelValue;
+use crate::names::labels::COMPONENT_LABEL;
+use crate::values::digest::Digest;
 
 /// Label: the installation of the service that pulls. These pods do not have the labels of labs, so they are never
 /// mistaken for labs.
@@ -116,7 +116,7 @@ impl PullPodTemplate {
 }
 
 fn name_of(Pull { node, image }: &Pull, instance: &LabelValue) -> String {
-    let digest = Digest::of(format!("{instance}\n{node}\n{image}").as_bytes());
+    let digest = Digest::sha256(format!("{instance}\n{node}\n{image}").as_bytes());
     format!("wasmspawner-pull-{}", digest.short_hex(20))
 }
 

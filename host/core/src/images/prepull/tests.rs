@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::digest::Digest;
 use crate::images::{Inventory, LabNode, NodeImages, NodeRules, WantedImage};
 use crate::names::LabelValue;
+use crate::values::digest::Digest;
 
 const LIMITS: PrepullLimits =
     PrepullLimits { per_node: 1, at_once: 10, time_limit: SignedDuration::from_mins(10), hours: Vec::new() };
@@ -61,7 +61,7 @@ fn shown(pulls: &[Pull]) -> Vec<String> {
 }
 
 fn needs(wanted: &[WantedImage], nodes: &NodeImages) -> Needs {
-    Needs::of(wanted, &Inventory::default(), nodes, &PullHistory::default(), at(0))
+    Needs::from_wanted(wanted, &Inventory::default(), nodes, &PullHistory::default(), at(0))
 }
 
 /// Returns the pulls that begin if none is under way and none has ended.
@@ -91,7 +91,7 @@ fn nodes_pull_what_they_lack_and_what_is_wanted_first_comes_first() {
 
 #[test]
 fn two_names_of_one_digest_are_pulled_once_on_each_node() {
-    let digest = Digest::of(b"image");
+    let digest = Digest::sha256(b"image");
     let nodes = nodes(&[("a", &[])]);
     let mut wanted = wanted(&[&format!("lab:old@{digest}"), &format!("lab:new@{digest}")]);
     wanted.push(WantedImage {
@@ -178,8 +178,9 @@ fn an_image_that_a_node_does_not_list_is_not_pulled_again_and_again() {
     history.pulled(needed.missing[0].clone(), at(0));
     history.observe(needed.images(), &without, at(10));
     assert!(!begins(&history, 20_000) && begins(&history, 21_600), "six hours later it is looked at again");
-    let taken =
-        |second| Needs::of(&wanted(&["lab:1"]), &Inventory::default(), &without, &history, at(second));
+    let taken = |second| {
+        Needs::from_wanted(&wanted(&["lab:1"]), &Inventory::default(), &without, &history, at(second))
+    };
     assert_eq!((taken(20_000).images[0].nodes_with, taken(21_600).images[0].nodes_with), (1, 0));
     // The node has listed the image, and then removed it: the next pull waits as after a failure.
     history.observe(needed.images(), &with, at(100));

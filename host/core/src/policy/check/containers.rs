@@ -1,7 +1,7 @@
 use super::{Findings, env, image_reference, resources, volumes};
 use crate::names::DnsLabel;
-use crate::path;
 use crate::policy::{Customization, InitContainer};
+use crate::values::path;
 
 pub(super) fn init_containers(containers: &[InitContainer], found: &mut Findings) {
     found.each("init_containers", containers, ("name", |init| init.name.clone()), |init, found| {

@@ -1,7 +1,7 @@
 use super::Findings;
 use crate::names::{EnvName, ObjectName};
-use crate::path;
 use crate::policy::{EnvValue, EnvVar};
+use crate::values::path;
 
 /// Largest value of a variable in bytes. A `ConfigMap` holds 1 MiB, and one value may take a quarter of it.
 const MAX_VALUE_BYTES: usize = 256 * 1024;

@@ -1,5 +1,5 @@
 use super::Findings;
-use crate::labels::MANAGED_BY_LABEL;
+use crate::names::labels::MANAGED_BY_LABEL;
 use crate::names::{LabelKey, LabelValue};
 use crate::policy::Pair;
 

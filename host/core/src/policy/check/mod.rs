@@ -15,7 +15,7 @@ use findings::Findings;
 
 use super::{Customization, FieldError, Image, pod_patch};
 use crate::config::EnvironmentChoice;
-use crate::digest::Digest;
+use crate::values::digest::Digest;
 
 /// Returns all errors in an answer, field by field. Rules about several answers together, such as that a mount's volume
 /// exists, are checked when the answers are merged.

@@ -1,7 +1,7 @@
 use super::{Findings, metadata};
 use crate::names::{DnsLabel, ObjectName};
-use crate::path;
 use crate::policy::{ClaimSource, Mount, ObjectSource, Volume, VolumeSource};
+use crate::values::path;
 
 /// Prefix of the volumes that the service adds itself.
 const OWN_VOLUME_PREFIX: &str = "wasmspawner-";

@@ -7,11 +7,11 @@ use super::merge::Merged;
 use super::service_url::{SERVICE_URL, with_port};
 use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::config::lab::{LabConfig, TOKEN_KEY};
-use crate::lab::LabKey;
 use crate::names::EnvName;
+use crate::names::lab::LabKey;
 use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
-use crate::quota::Quantity;
-use crate::secret::SecretString;
+use crate::users::quota::Quantity;
+use crate::values::secret::SecretString;
 
 /// Largest environment in bytes. A `ConfigMap` holds 1 MiB, and part of that is left for names and metadata.
 const MAX_ENV_BYTES: usize = 960 * 1024;

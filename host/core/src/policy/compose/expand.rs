@@ -10,8 +10,8 @@
 
 use super::{ChainAnswer, SpawnInputs, SpawnRejected};
 use crate::names::{Fields, Template, TemplateScope};
+use crate::policy::spawn::SpawnRequest;
 use crate::policy::{Customization, EnvValue, EnvVar, FieldError, Mount, Value, VolumeSource};
-use crate::spawn::SpawnRequest;
 
 /// The longest name or path that a template may become, in bytes: the longest path on Linux.
 const MAX_EXPANDED_BYTES: usize = 4096;

@@ -4,11 +4,11 @@ use super::Source;
 use crate::config::UnpinnedImages;
 use crate::config::lab::{LabConfig, SiteSecretData};
 use crate::images::Inventory;
-use crate::lab::JobId;
+use crate::names::lab::JobId;
 use crate::names::{LabNames, LabelValue};
+use crate::policy::spawn::SpawnRequest;
 use crate::policy::{ChainAnswer, Image};
-use crate::quota::Quota;
-use crate::spawn::SpawnRequest;
+use crate::users::quota::Quota;
 
 /// The inputs from which a spawn is composed.
 #[derive(Clone, Debug)]

@@ -4,14 +4,14 @@ use super::merge::Merged;
 use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::config::lab::MaxTimeLimits;
 use crate::policy::{FieldError, TimeLimits};
-use crate::quota::{Quantity, Quota};
+use crate::users::quota::{Quantity, Quota};
 
 /// Returns the smallest value of every limit, among those of the identity provider and those of the policies. Records
 /// the source of each.
 pub(super) fn quota(inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Quota {
     let given = inputs.request.identity.quota.map(|quota| (Source::IdentityProvider, quota.limits()));
     given.iter().chain(&inputs.quotas).fold(Quota::default(), |so_far, (source, other)| {
-        let both = so_far.clone().and(other.clone());
+        let both = so_far.clone().smaller_of_each(other.clone());
         let fields = [
             ("cpu", so_far.cpu_millis != both.cpu_millis),
             ("memory", so_far.memory_bytes != both.memory_bytes),

@@ -37,8 +37,8 @@ use super::{
     pod_patch,
 };
 use crate::config::lab::{LabConfig, SecurityLifts};
-use crate::identity::Identity;
 use crate::names::LabelValue;
+use crate::users::identity::Identity;
 
 /// Composes a spawn. All errors of a spawn are found here; each says who has to correct it.
 pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected> {

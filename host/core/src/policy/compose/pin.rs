@@ -53,12 +53,13 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::digest::Digest;
     use crate::images::{Refresh, RepositoryImages, Tag, resolved};
+    use crate::values::digest::Digest;
 
     #[test]
     fn an_image_gets_the_digest_of_the_inventory_or_the_reason_why_not() {
-        let (now, tag, digest) = (Timestamp::UNIX_EPOCH, Tag::parse("1.0").unwrap(), Digest::of(b"image"));
+        let (now, tag, digest) =
+            (Timestamp::UNIX_EPOCH, Tag::parse("1.0").unwrap(), Digest::sha256(b"image"));
         let answers = BTreeMap::from([(tag.clone(), Refresh::Digest(digest))]);
         let images = resolved(&RepositoryImages::default(), vec![tag], &answers, None, now);
         let away = RepositoryImages::default().after_failure("it is away".into(), now);

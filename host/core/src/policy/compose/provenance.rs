@@ -3,8 +3,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
 use crate::policy::Grant;
+use crate::values::digest::Digest;
 
 /// The source of a field's value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

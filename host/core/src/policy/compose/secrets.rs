@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::{SpawnInputs, SpawnRejected};
-use crate::secret::SecretBytes;
+use crate::values::secret::SecretBytes;
 
 /// Splits the site's secrets into those of the lab's Secret, by key, and the registry credential, which the lab must
 /// not be able to read.

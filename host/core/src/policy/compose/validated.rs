@@ -5,14 +5,14 @@ use k8s_openapi::api::core::v1::Pod;
 use super::{CheckedProbe, LabEnv, LabValue, Provenance, Source, env};
 use crate::config::NamespaceReclaim;
 use crate::config::lab::LabSection;
-use crate::identity::Identity;
-use crate::lab::{JobId, LabKey};
+use crate::names::lab::{JobId, LabKey};
 use crate::names::{EnvName, LabNames, LabelValue};
 use crate::policy::{
     AffinityPreset, Image, InitContainer, Mount, Options, Resources, TimeLimits, Toleration, Volume,
 };
-use crate::quota::Quota;
-use crate::secret::{SecretBytes, SecretString};
+use crate::users::identity::Identity;
+use crate::users::quota::Quota;
+use crate::values::secret::{SecretBytes, SecretString};
 
 /// The directory in which a lab finds its certificate: the files `tls.crt`, `tls.key` and, if its authority is known,
 /// `ca.crt`.

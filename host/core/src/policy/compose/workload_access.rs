@@ -3,10 +3,10 @@
 use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, Volume};
 
 use super::SpawnRejected;
-use crate::grants::{Grant, Grants, Need};
-use crate::path;
+use crate::config::grants::{Grant, Grants, Need};
 use crate::policy::workload_access::kinds;
 use crate::policy::{Author, FieldError, WorkloadAccess};
+use crate::values::path;
 use crate::workload::LabMark;
 
 /// Checks that the workload has the parts that the policy of this name lets the lab see, and that the operator has

@@ -39,7 +39,7 @@ pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
     let tip = call.server.store.subscribe(&call.resource.collection);
     let mut watch = Watch {
         scope: Scope { namespace: call.namespace.clone(), selector },
-        form: Form::of(call),
+        form: Form::from_call(call),
         columns_stated: false,
         server: call.server.clone(),
         resource: call.resource.clone(),

@@ -150,11 +150,11 @@ impl Worker {
             ready(true);
             return std::future::pending().await;
         }
-        if let Some(probe) = Probe::of(container, container.startup_probe.as_ref()) {
+        if let Some(probe) = Probe::from_container(container, container.startup_probe.as_ref()) {
             self.ask(container, "Startup", &probe, |healthy| healthy).await;
         }
         started();
-        if let Some(probe) = Probe::of(container, container.readiness_probe.as_ref()) {
+        if let Some(probe) = Probe::from_container(container, container.readiness_probe.as_ref()) {
             let keep_asking = |healthy| {
                 ready(healthy);
                 false

@@ -23,7 +23,7 @@ use crate::kubelet::{OnShutdown, status};
 pub(crate) async fn live(node: Arc<Node>, observed: watch::Receiver<Observed>, shutdown: CancellationToken) {
     let pod = observed.borrow().pod.clone();
     let (events, drafts) = mpsc::unbounded_channel();
-    let runtime = PodRuntime::of(&node, &pod);
+    let runtime = PodRuntime::from_pod(&node, &pod);
     let writing = write_events(node.client.clone(), reference(&pod), &node.name, drafts);
     let (known, changes) = watch::channel(status::initial(&pod, HOST_IP.to_string()));
     let worker = Worker {

@@ -50,7 +50,7 @@ impl Launch {
         home: &Path,
         volumes: &BTreeMap<String, PathBuf>,
     ) -> Result<Self, String> {
-        let mounts = Mounts::of(container, volumes)?;
+        let mounts = Mounts::from_container(container, volumes)?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         // A mounted home becomes the directory of its mount. Any other path would be an unrelated directory of this
         // machine.

@@ -8,7 +8,7 @@ use super::{has_succeeded, is_final};
 
 /// Returns the conditions of a pod whose phase and containers are known. A condition keeps its transition time while
 /// its status does not change.
-pub(super) fn of(status: &PodStatus, now: Timestamp) -> Vec<PodCondition> {
+pub(super) fn from_status(status: &PodStatus, now: Timestamp) -> Vec<PodCondition> {
     let ready = ready(status);
     let mut conditions = vec![
         condition("PodScheduled", true),

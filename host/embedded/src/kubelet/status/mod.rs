@@ -58,7 +58,7 @@ fn statuses(
 /// Sets the phase and the conditions, which follow from the rest of the status.
 pub(crate) fn update(pod: &Pod, status: &mut PodStatus, now: Timestamp) {
     status.phase = Some(phase(pod, status).to_owned());
-    status.conditions = Some(conditions::of(status, now));
+    status.conditions = Some(conditions::from_status(status, now));
 }
 
 /// Returns the containers of a pod's status, init containers first.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
+use wasmspawner_core::policy::form::{Form, FormContext};
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer, Options,
     User, Verdict,
 };
-use wasmspawner_core::quota::{Quota, Usage};
+use wasmspawner_core::users::quota::{Quota, Usage};
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 

@@ -85,7 +85,7 @@ mod tests {
         assert!(error.contains("WASMSPAWNER_TOKEN") && error.contains("tokens.yaml is missing"), "{error}");
         std::fs::write(folder.path().join("tokens.yaml"), "").unwrap();
         let minted = connection(Some("t"), here()).credential().unwrap();
-        let digest = wasmspawner_core::token::TokenDigest::of(&minted).to_hex();
+        let digest = wasmspawner_core::users::token::TokenDigest::from_token(&minted).to_hex();
         assert!(std::fs::read_to_string(folder.path().join("tokens.yaml")).unwrap().contains(&digest));
     }
 

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::lab::LabKey;
 
 use super::event::EventParser;
 use super::narrator::{End, Narrator};
@@ -62,7 +62,7 @@ impl Following {
                 if let Some(line) = self.narrator.line(&event) {
                     writeln!(out, "{line}")?;
                 }
-                if let Some(end) = End::of(&event) {
+                if let Some(end) = End::from_event(&event) {
                     return Ok(Some(end));
                 }
                 self.last_seen = Some(event.id);

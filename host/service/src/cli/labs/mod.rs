@@ -4,11 +4,11 @@ mod connection;
 mod event;
 mod follow;
 mod forgotten;
-mod kept;
 mod lab;
 mod narrator;
 mod orphans;
 mod refusal;
+mod retained;
 mod service;
 mod table;
 mod volumes;
@@ -19,9 +19,9 @@ use std::process::ExitCode;
 use anyhow::ensure;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::ServerName;
-use wasmspawner_core::user_string::UserString;
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::policy::user_string::UserString;
 
 use super::assignment::{self, Assignment};
 pub(super) use connection::ConnectionArgs;
@@ -66,7 +66,7 @@ enum LabsCommand {
     /// List labs that JupyterHub does not know any more, and when each will be stopped
     Forgotten(forgotten::ForgottenArgs),
     /// List what stays on purpose when labs end, and why: namespaces, volume claims, targets of environments
-    Kept(kept::KeptArgs),
+    Retained(retained::RetainedArgs),
     /// Show objects that carry this service's labels but belong to no lab; with --delete, delete them
     Orphans(orphans::OrphansArgs),
 }
@@ -135,7 +135,9 @@ impl LabsArgs {
                 LabsCommand::Forgotten(args) => {
                     forgotten::forgotten(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
                 }
-                LabsCommand::Kept(args) => kept::kept(&service, &args, out).await.map(|()| ExitCode::SUCCESS),
+                LabsCommand::Retained(args) => {
+                    retained::retained(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
+                }
                 LabsCommand::Orphans(args) => {
                     orphans::orphans(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
                 }

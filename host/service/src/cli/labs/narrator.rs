@@ -50,7 +50,7 @@ impl Narrator {
 
 impl End {
     /// Returns the outcome of the operation if this event is its last.
-    pub(super) fn of(event: &Event) -> Option<Self> {
+    pub(super) fn from_event(event: &Event) -> Option<Self> {
         match event.kind.as_str() {
             "complete" => Some(Self::Complete),
             "failed" => Some(Self::Failed),

@@ -4,9 +4,9 @@ use anyhow::{Context, anyhow};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Map, Value, json};
 use tokio_rustls::rustls::crypto::ring;
-use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::Username;
-use wasmspawner_core::user_string::UserString;
+use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::policy::user_string::UserString;
 
 use super::refusal::Refusal;
 

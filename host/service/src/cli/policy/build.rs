@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Deserialize;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 use wasmspawner_files::whole_file;
 
@@ -70,7 +70,7 @@ pub(super) fn build(folder: &Path) -> anyhow::Result<Built> {
     }
     let bytes =
         std::fs::read(&component).with_context(|| format!("{} cannot be read", component.display()))?;
-    Ok(Built { component, digest: Digest::of(&bytes), bytes: bytes.len() })
+    Ok(Built { component, digest: Digest::sha256(&bytes), bytes: bytes.len() })
 }
 
 fn build_python(folder: &Path, component: &Path) -> anyhow::Result<()> {

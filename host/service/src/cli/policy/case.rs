@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use wasmspawner_core::names::spawn_key::ChildKind;
 use wasmspawner_core::names::{Fields, NameTemplates, NamesConfig, ServerName, Username};
-use wasmspawner_core::past_use::{DaysOfUser, PastUse};
+use wasmspawner_core::policy::usage::{DaysOfUser, PastUse};
 use wasmspawner_core::policy::{
     Action, Group, Happening, InjectRequest, LabEvent, Options, PresentUse, SeenContainer, SeenVolume,
     SeenWorkload, Subject, SubjectChild, User,
 };
-use wasmspawner_core::quota::Usage;
-use wasmspawner_core::spawn_key::ChildKind;
+use wasmspawner_core::users::quota::Usage;
 use wasmspawner_core::workload::Workload;
 
 use super::known_images::KnownImages;

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use wasmspawner_core::difference::differences;
+use wasmspawner_core::values::difference::differences;
 
 use super::case::Case;
 use super::case_files::case_files;

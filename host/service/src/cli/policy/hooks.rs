@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use wasmspawner_core::form::FormContext;
+use wasmspawner_core::policy::form::FormContext;
 use wasmspawner_core::policy::{AuthorizeRequest, InjectVerdict, LabRequest};
 
 use super::case::Case;

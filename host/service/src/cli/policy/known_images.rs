@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use wasmspawner_core::digest::Digest;
 use wasmspawner_core::images::{
     Inventory, LabNode, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, resolved,
 };
+use wasmspawner_core::values::digest::Digest;
 
 use wasmspawner_registry::inventory::LiveInventory;
 
@@ -43,7 +43,7 @@ struct KnownNode {
 
 impl KnownImages {
     pub(super) fn inventory(&self) -> anyhow::Result<LiveInventory> {
-        Ok(LiveInventory::of(self.registries(), self.node_images()?))
+        Ok(LiveInventory::from_parts(self.registries(), self.node_images()?))
     }
 
     fn registries(&self) -> Inventory {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use oci_client::Reference;
 use serde::Serialize;
-use wasmspawner_core::digest::Digest;
+use wasmspawner_core::values::digest::Digest;
 
 /// The part of a configuration that pins a policy, so that nobody can replace it: the digest of the artifact and the
 /// digest of the component.
@@ -21,7 +21,7 @@ impl Pinned {
         let (registry, repository) = (reference.registry().to_owned(), reference.repository().to_owned());
         Self {
             oci: Reference::with_digest(registry, repository, manifest.to_string()).whole(),
-            digest: Digest::of(component),
+            digest: Digest::sha256(component),
             bytes: component.len(),
         }
     }

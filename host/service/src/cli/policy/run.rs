@@ -9,8 +9,8 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde_json::json;
-use wasmspawner_core::form::FormContext;
 use wasmspawner_core::images::{Needs, PullHistory};
+use wasmspawner_core::policy::form::FormContext;
 
 use super::case::Case;
 use super::hooks::{HookName, is_error, outcome};
@@ -116,7 +116,8 @@ impl RunArgs {
         let wanted = policies.prepull().await?;
         let known = policies.inventory();
         let (registries, nodes) = (known.registries(), known.nodes());
-        let needs = Needs::of(&wanted, &registries, &nodes, &PullHistory::default(), Timestamp::now());
+        let needs =
+            Needs::from_wanted(&wanted, &registries, &nodes, &PullHistory::default(), Timestamp::now());
         print_json(out, &json!({ "menu": menu, "prepull": wanted, "missing": needs.missing }))
     }
 }

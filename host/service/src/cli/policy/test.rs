@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
-use wasmspawner_core::difference::{differences, without_empty};
+use wasmspawner_core::values::difference::{differences, without_empty};
 
 use super::case::Case;
 use super::case_files::case_files;

@@ -4,7 +4,7 @@ use k8s_openapi::DeepMerge as _;
 use k8s_openapi::api::core::v1::{Container, PodSpec, Volume as PodVolume};
 
 use super::storage::{Storage, VolumeStorage};
-use crate::grants::Grant;
+use crate::config::grants::Grant;
 use crate::policy::{Author, ChainAnswer, Mount, SecurityProfile, VolumeSource, grants, pod_patch};
 
 /// All answers, and the resulting volumes of the pod.
@@ -35,8 +35,8 @@ pub(super) struct PrivilegedMount<'a> {
 }
 
 impl<'a> Chain<'a> {
-    pub(super) fn of(answers: &'a [ChainAnswer]) -> Self {
-        let parts: Vec<Part<'a>> = answers.iter().map(Part::of).collect();
+    pub(super) fn from_answers(answers: &'a [ChainAnswer]) -> Self {
+        let parts: Vec<Part<'a>> = answers.iter().map(Part::from_answer).collect();
         let volumes = volumes(&parts);
         Self { parts, volumes }
     }
@@ -49,7 +49,7 @@ impl<'a> Chain<'a> {
     /// Returns the storage of the volume with this name.
     pub(super) fn storage_of(&self, volume: &str) -> Vec<VolumeStorage> {
         let found = self.volumes.iter().find(|found| found.name == volume);
-        found.map(Storage::of).unwrap_or_default()
+        found.map(Storage::from_volume).unwrap_or_default()
     }
 
     /// Returns the answers that define the volume with this name: the one that sets its source, and those that patch
@@ -97,7 +97,7 @@ fn source_of<'b, 'a>(volume: &str, parts: &'b [Part<'a>]) -> Option<(&'b Part<'a
 
 impl<'a> Part<'a> {
     /// Parses the patch of an answer. An invalid patch was refused before.
-    fn of(answer: &'a ChainAnswer) -> Self {
+    fn from_answer(answer: &'a ChainAnswer) -> Self {
         let patch = answer.customization.pod_patch.as_deref().and_then(|patch| pod_patch::parse(patch).ok());
         Self { answer, patch: patch.and_then(|pod| pod.spec).unwrap_or_default() }
     }

@@ -6,7 +6,7 @@
 
 use super::chain::{Chain, Part, PrivilegedMount};
 use super::storage::Storage;
-use crate::grants::{Grants, Need};
+use crate::config::grants::{Grants, Need};
 use crate::policy::{ClaimSource, FieldError, VolumeSource};
 
 /// A setting that decides the content of a volume.

@@ -11,13 +11,13 @@ mod content;
 mod storage;
 
 use super::{ChainAnswer, SpawnRejected};
-use crate::grants::{Grant, Need};
+use crate::config::grants::{Grant, Need};
 use crate::policy::{Author, FieldError, grants, pod_patch};
 use chain::{Chain, Mounted, Part};
 
 /// Checks every answer against the others.
 pub(super) fn check(answers: &[ChainAnswer]) -> Result<(), SpawnRejected> {
-    let chain = Chain::of(answers);
+    let chain = Chain::from_answers(answers);
     for part in &chain.parts {
         let answer = part.answer;
         let denied = needs(part, &chain).into_iter().filter(|need| !answer.grants.cover(need));

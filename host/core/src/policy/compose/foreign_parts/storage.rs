@@ -5,7 +5,7 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::Volume;
 
-use crate::path;
+use crate::values::path;
 
 /// Storage that containers can write to. Kubernetes mounts `ConfigMap`s, Secrets and the like read only.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct Directory(Vec<String>);
 
 impl Storage {
     /// Returns the storage of a volume of the pod. Kubernetes refuses a pod with a volume that has two sources.
-    pub(super) fn of(volume: &Volume) -> Vec<VolumeStorage> {
+    pub(super) fn from_volume(volume: &Volume) -> Vec<VolumeStorage> {
         let of = |storage: Self, read_only: Option<bool>| VolumeStorage {
             storage,
             read_only: read_only == Some(true),
@@ -40,10 +40,10 @@ impl Storage {
         let claim = volume.persistent_volume_claim.iter();
         let claim = claim.map(|claim| of(Self::Claim(claim.claim_name.clone()), claim.read_only));
         let nfs = volume.nfs.iter().map(|nfs| {
-            let directory = Directory::of(&nfs.path);
+            let directory = Directory::from_path(&nfs.path);
             of(Self::Nfs { server: server(&nfs.server), directory }, nfs.read_only)
         });
-        let node = volume.host_path.iter().map(|host| of(Self::Node(Directory::of(&host.path)), None));
+        let node = volume.host_path.iter().map(|host| of(Self::Node(Directory::from_path(&host.path)), None));
         let scratch = volume.empty_dir.iter().map(|_| of(Self::Scratch(volume.name.clone()), None));
         claim.chain(nfs).chain(node).chain(scratch).collect()
     }
@@ -76,7 +76,7 @@ fn server(host: &str) -> String {
 
 impl Directory {
     /// Splits the path, which was checked before to have no `..`.
-    fn of(path: &str) -> Self {
+    fn from_path(path: &str) -> Self {
         let steps = path.split('/').filter(|step| !matches!(*step, "" | "."));
         Self(steps.map(str::to_owned).collect())
     }

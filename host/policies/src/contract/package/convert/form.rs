@@ -1,4 +1,4 @@
-use wasmspawner_core::form::{
+use wasmspawner_core::policy::form::{
     Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };
 

@@ -1,7 +1,7 @@
-use wasmspawner_core::form::FormContext;
 use wasmspawner_core::images::{
     ImageClass, ImageMenu, ImageReference, KnownTag, MenuEntry, NodeImages, Place, Repository, WantedImage,
 };
+use wasmspawner_core::policy::form::FormContext;
 
 use super::super::bindings::hooks::images as wit;
 use super::super::bindings::host;

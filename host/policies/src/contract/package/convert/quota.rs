@@ -1,4 +1,4 @@
-use wasmspawner_core::quota::{Quota, Usage};
+use wasmspawner_core::users::quota::{Quota, Usage};
 
 use super::super::bindings::hooks::quota as wit;
 

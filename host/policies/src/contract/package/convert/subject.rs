@@ -1,6 +1,6 @@
-use wasmspawner_core::past_use::PastUse;
+use wasmspawner_core::names::spawn_key::ChildKind;
+use wasmspawner_core::policy::usage::PastUse;
 use wasmspawner_core::policy::{PresentUse, SubjectBlueprint, SubjectChild};
-use wasmspawner_core::spawn_key::ChildKind;
 
 use super::super::bindings::host;
 

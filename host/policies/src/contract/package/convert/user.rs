@@ -1,5 +1,5 @@
 use wasmspawner_core::policy::{Denial, FieldError, Group, HookError, Options, User, Value};
-use wasmspawner_core::quota::UserQuota;
+use wasmspawner_core::users::quota::UserQuota;
 
 use super::super::bindings::types as wit;
 

@@ -1,0 +1,147 @@
+//! One pass over all objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::conditions::{Problem, set_problem};
+use super::{Action, Reconciled, World};
+use crate::custom_resource::environment::{Claim, ClaimPhase, Environment, EnvironmentPhase, OWNER, Target};
+
+/// One pass over all objects: its input, and the decisions so far.
+pub(super) struct Pass<'a> {
+    pub(super) world: &'a World,
+    pub(super) now: Timestamp,
+    /// Targets that refer to a claim, by the claim's name.
+    holders: BTreeMap<&'a str, Vec<&'a Target>>,
+    /// Free targets by class: those without an owner, and those that are kept for their owner.
+    free: BTreeMap<Option<&'a str>, Free<'a>>,
+    /// Targets to write.
+    changed: BTreeMap<&'a str, Target>,
+    pub(super) done: Reconciled,
+}
+
+/// The free targets of one class, by age.
+#[derive(Default)]
+pub(super) struct Free<'a> {
+    of_nobody: BTreeSet<(Option<Timestamp>, &'a str)>,
+    of_owners: BTreeMap<&'a str, BTreeSet<(Option<Timestamp>, &'a str)>>,
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn new(world: &'a World, now: Timestamp) -> Self {
+        let mut pass = Self {
+            world,
+            now,
+            holders: BTreeMap::new(),
+            free: BTreeMap::new(),
+            changed: BTreeMap::new(),
+            done: Reconciled::default(),
+        };
+        for target in world.targets.values() {
+            match &target.spec.claim_ref {
+                Some(claim) => pass.holders.entry(claim.name.as_str()).or_default().push(target),
+                None if is_usable(target) => pass.add_free(target),
+                None => {}
+            }
+        }
+        pass
+    }
+
+    fn add_free(&mut self, target: &'a Target) {
+        let class = target.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
+        let free = self.free.entry(class).or_default();
+        let entry = (target.created_at(), target.name());
+        match (target.is_released(), target.annotation(OWNER)) {
+            (false, _) => {
+                free.of_nobody.insert(entry);
+            }
+            (true, Some(owner)) => {
+                free.of_owners.entry(owner).or_default().insert(entry);
+            }
+            // The former owner is unknown, so the target is given to no claim.
+            (true, None) => {}
+        }
+    }
+
+    /// Returns the targets that refer to this claim.
+    pub(super) fn holders(&self, claim: &Claim) -> Vec<&'a Target> {
+        let named = self.holders.get(claim.name()).into_iter().flatten();
+        named.filter(|target| target.is_for(claim)).copied().collect()
+    }
+
+    /// Takes the best free target for a claim: one that its owner had before, or else the oldest. No other claim gets
+    /// the target in this pass.
+    pub(super) fn take_free(&mut self, claim: &'a Claim) -> Option<&'a Target> {
+        let class = claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
+        let free = self.free.get_mut(&class)?;
+        let of_owner = claim.annotation(OWNER).and_then(|owner| free.of_owners.get_mut(owner)?.pop_first());
+        let (_, name) = of_owner.or_else(|| free.of_nobody.pop_first())?;
+        self.world.targets.get(name)
+    }
+
+    /// Returns the desired state of a target, as decided so far.
+    pub(super) fn target(&mut self, target: &'a Target) -> &mut Target {
+        self.changed.entry(target.name()).or_insert_with(|| target.clone())
+    }
+
+    /// Returns true if this pass changes the claim of a target.
+    pub(super) fn is_given_away(&self, target: &Target) -> bool {
+        self.changed.get(target.name()).is_some_and(|next| next.spec.claim_ref != target.spec.claim_ref)
+    }
+
+    pub(super) fn write_claim(
+        &mut self,
+        claim: &Claim,
+        mut next: Claim,
+        phase: ClaimPhase,
+        found: Option<Problem>,
+    ) {
+        next.status.phase = Some(phase);
+        set_problem(&mut next.status.conditions, found, self.now);
+        if next != *claim {
+            self.done.actions.push(Action::WriteClaim(Box::new(next)));
+        }
+    }
+
+    /// Returns the failure of the last attempt to make or remove the objects of a target.
+    pub(super) fn failure(&self, target: &Target) -> Option<Problem> {
+        let failure = self.world.failures.get(target.uid())?;
+        Some((failure.reason.clone(), failure.message.clone()))
+    }
+
+    /// Schedules another look at `at`, even if nothing happens before.
+    pub(super) fn look_again(&mut self, at: Timestamp) {
+        self.done.again_at = Some(self.done.again_at.map_or(at, |known| known.min(at)));
+    }
+
+    pub(super) fn show_environments(&mut self) {
+        for environment in self.world.environments.values() {
+            let claim = self.world.claims.get(environment.claim_name().as_str());
+            let phase = if claim.is_some_and(Claim::is_bound) {
+                EnvironmentPhase::Bound
+            } else {
+                EnvironmentPhase::Unbound
+            };
+            if environment.status.phase != Some(phase) {
+                let mut next = Environment::clone(environment);
+                next.status.phase = Some(phase);
+                self.done.actions.push(Action::WriteEnvironment(Box::new(next)));
+            }
+        }
+    }
+
+    pub(super) fn end(mut self) -> Reconciled {
+        for (name, next) in self.changed {
+            if self.world.targets.get(name) != Some(&next) {
+                self.done.actions.push(Action::WriteTarget(Box::new(next)));
+            }
+        }
+        self.done
+    }
+}
+
+/// Returns true if a claim could have the target: the data to reach it is known, and it is not being deleted.
+pub(super) fn is_usable(target: &Target) -> bool {
+    !target.is_deleting() && target.spec.kubernetes_credentials.is_some()
+}
