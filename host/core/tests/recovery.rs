@@ -4,6 +4,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use wasmspawner_core::config::lab::Entrance;
 use wasmspawner_core::lifecycle::stage::{Analysis, Stage};
 use wasmspawner_core::lifecycle::{
     Effect, Event, Failure, LabStatus, Observed, OperationKind, Phase, Presence, RestartPolicy, TimeLimits,
@@ -11,6 +12,7 @@ use wasmspawner_core::lifecycle::{
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::SpawnKind;
 use wasmspawner_core::names::{NamespaceName, ObjectName, ServerName, Username};
+use wasmspawner_core::record::PlaceKind;
 use wasmspawner_core::record::{
     Desired, LabDescription, OperationSpec, Place, Recovered, SpawnSpec, SpawnStatus, recover,
 };
@@ -38,11 +40,8 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
         place: Place {
             namespace: NamespaceName::parse("nublado-ada").unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),
-            has_service: false,
-            certificate: None,
-            cluster: None,
-            claim: None,
-            workload: None,
+            kind: PlaceKind::Configured,
+            entrance: Entrance::Pod,
         },
         remains: Vec::new(),
         time_limits: LIMITS.into(),

@@ -25,7 +25,7 @@ pub use crate::custom_resource::api_group::{API_VERSION, GROUP, VERSION};
 pub use description::{
     KernelDescription, LabDescription, PolicyRef, PoolDescription, Quotas, ResourceAmount,
 };
-pub use place::{Place, PlaceClaim, PlaceWorkload};
+pub use place::{ImpossiblePlace, Place, PlaceClaim, PlaceKind, PlaceWorkload};
 pub use recover::{Recovered, recover};
 pub use spec::{Desired, OperationSpec, SpawnSpec, TimeLimitsSpec};
 pub use status::SpawnStatus;

@@ -120,7 +120,9 @@ mod tests {
     use jiff::Timestamp;
     use k8s_openapi::api::core::v1::ObjectReference;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use wasmspawner_core::config::lab::Entrance;
     use wasmspawner_core::names::ObjectName;
+    use wasmspawner_core::record::PlaceKind;
 
     use super::*;
 
@@ -128,11 +130,8 @@ mod tests {
         Place {
             namespace: NamespaceName::parse(namespace).unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),
-            has_service: false,
-            certificate: None,
-            cluster: None,
-            claim: None,
-            workload: None,
+            kind: PlaceKind::Configured,
+            entrance: Entrance::Pod,
         }
     }
 

@@ -128,7 +128,11 @@ impl Labs {
         if snapshot.status != LabStatus::Running {
             return Err(SpawnError::LabNotRunning);
         }
-        if view.as_ref().and_then(|view| view.place.as_ref()).is_some_and(|place| place.workload.is_some()) {
+        if view
+            .as_ref()
+            .and_then(|view| view.place.as_ref())
+            .is_some_and(|place| place.kind.workload().is_some())
+        {
             return Err(SpawnError::NoChildrenInWorkloads);
         }
         let known = view.and_then(|view| {

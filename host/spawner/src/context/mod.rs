@@ -23,7 +23,7 @@ use wasmspawner_core::names::lab::{JobId, LabKey};
 use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
-use wasmspawner_core::record::{Place, PlaceClaim};
+use wasmspawner_core::record::{Place, PlaceClaim, PlaceKind};
 
 use self::clock::Clock;
 use self::hub_comparison::HubComparison;
@@ -124,17 +124,18 @@ impl Context {
     /// The reclaim mode of the namespace when the lab is stopped. A child never has a namespace of its own, and the
     /// namespace of a claim goes with its target.
     pub(crate) fn reclaim(&self, key: &SpawnKey, place: &Place) -> NamespaceReclaim {
-        match &place.claim {
-            _ if !key.is_lab() || place.workload.is_some() => NamespaceReclaim::Single,
-            Some(claim) => reclaim_of(claim.fate),
-            None => self.config.current().kubernetes.namespaces,
+        match &place.kind {
+            _ if !key.is_lab() => NamespaceReclaim::Single,
+            PlaceKind::InWorkload(_) | PlaceKind::BesideLab(_) => NamespaceReclaim::Single,
+            PlaceKind::Claimed { claim, .. } => reclaim_of(claim.fate),
+            PlaceKind::Configured => self.config.current().kubernetes.namespaces,
         }
     }
 
     /// True if the namespace of a place has limits that are not those of one lab.
     pub(crate) fn is_shared(&self, place: &Place) -> bool {
-        match &place.claim {
-            Some(claim) => claim.fate == NamespaceFate::Shared,
+        match place.kind.fate() {
+            Some(fate) => fate == NamespaceFate::Shared,
             None => self.config.current().kubernetes.namespaces == NamespaceReclaim::Single,
         }
     }
@@ -142,10 +143,10 @@ impl Context {
     /// The kinds of objects that lead to labs in the cluster of a place.
     pub(crate) fn route_kinds(&self, place: &Place) -> Vec<ObjectKind> {
         let config = self.config.current();
-        if place.has_service {
-            return kinds_of_service(place.certificate);
+        if place.entrance.has_service() {
+            return kinds_of_service(place.entrance.certificate());
         }
-        lab_routes(&config, place.cluster.as_ref()).map(route_kinds).unwrap_or_default()
+        lab_routes(&config, place.kind.cluster()).map(route_kinds).unwrap_or_default()
     }
 
     /// The kinds that labs may have left in the service's own cluster, beside those that every lab has.
@@ -166,15 +167,17 @@ impl Context {
 
     /// The cluster of a place.
     pub(crate) fn cluster(&self, place: &Place) -> Cluster {
-        self.clusters.get(place.cluster.as_ref())
+        self.clusters.get(place.kind.cluster())
     }
 
-    /// The place of a lab that is being accepted. If the lab may get a claim, its record names the claim before the
-    /// claim is made.
-    pub(crate) fn first_place(&self, key: &SpawnKey, names: &LabNames, operation: JobId) -> Place {
-        let claims = key.is_lab() && self.environments.is_some();
-        let claim = claims.then(|| PlaceClaim::of_lab(&key.object_name(), operation));
-        Place { claim, ..Place::from_names(names) }
+    /// The kind of the place of a lab that is being accepted. If the lab may get a claim, its record names the claim
+    /// before the claim is made.
+    pub(crate) fn first_place(&self, key: &SpawnKey, operation: JobId) -> PlaceKind {
+        if self.environments.is_none() {
+            return PlaceKind::Configured;
+        }
+        let claim = PlaceClaim::of_lab(&key.object_name(), operation);
+        PlaceKind::Claimed { claim, cluster: None }
     }
 
     /// The grants of the operator to the policy of this name.

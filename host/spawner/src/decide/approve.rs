@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use wasmspawner_core::children::dask::PoolLaunch;
 use wasmspawner_core::children::kernel::Launch;
-use wasmspawner_core::config::lab::CertificateIssuer;
+use wasmspawner_core::config::lab::{Entrance, LabService};
 use wasmspawner_core::custom_resource::blueprint::{CHOICE, REPOSITORY};
-use wasmspawner_core::custom_resource::environment::{ClusterRef, NamespaceFate};
 use wasmspawner_core::images::IMAGE;
 use wasmspawner_core::lifecycle::Operation;
 use wasmspawner_core::manifest::ParentPod;
@@ -22,7 +21,9 @@ use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{
     Action, AuthorizeRequest, Image, Subject, SubjectBlueprint, SubjectChild, User,
 };
-use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PlaceWorkload, PoolDescription};
+use wasmspawner_core::record::{
+    KernelDescription, LabDescription, Place, PlaceKind, PlaceWorkload, PoolDescription,
+};
 use wasmspawner_core::users::quota::{Quota, Usage};
 use wasmspawner_core::values::digest::Digest;
 use wasmspawner_core::values::secret::SecretString;
@@ -55,14 +56,11 @@ pub(crate) struct Approved {
     /// The chosen image and its source. A child has the image of its lab, unless the request chooses another.
     pub(crate) image: Option<(Source, Image)>,
     pub(crate) child: Option<Arc<ApprovedChild>>,
-    /// The fate of the namespace, if the namespace comes from a claim. A child has that of its lab.
-    pub(crate) fate: Option<NamespaceFate>,
-    /// The cluster; `None` for the service's own. A child is in the cluster of its lab.
-    pub(crate) cluster: Option<ClusterRef>,
-    /// True for a lab that gets a Service in the service's own cluster.
-    pub(crate) has_service: bool,
-    /// The issuer of the lab's certificate; `None` if the lab is reached without TLS.
-    pub(crate) certificate: Option<CertificateIssuer>,
+    /// Where the namespace comes from: for a lab, the configuration or a workload, until the lab has an environment. A
+    /// child is where its lab is.
+    pub(crate) place: PlaceKind,
+    /// How JupyterHub reaches the lab.
+    pub(crate) entrance: Entrance,
 }
 
 /// The part of an approved spawn that only a child has.
@@ -118,8 +116,14 @@ pub(crate) async fn approve(
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
     let (subject, image) = (question.subject, image.map(|chosen| chosen.image()));
-    let service = rules.config.lab.section.service.as_ref().filter(|_| request.wanted.workload.is_none());
-    let certificate = service.and_then(|service| Some(service.certificate.as_ref()?.issuer()));
+    let place = match request.wanted.workload.clone() {
+        Some(workload) => PlaceKind::InWorkload(PlaceWorkload { workload, uid: None }),
+        None => PlaceKind::Configured,
+    };
+    let entrance = match &place {
+        PlaceKind::InWorkload(_) => Entrance::Pod,
+        _ => rules.config.lab.section.service.as_ref().map_or(Entrance::Pod, LabService::entrance),
+    };
     Ok(Approved {
         request,
         names,
@@ -129,10 +133,8 @@ pub(crate) async fn approve(
         quotas,
         image,
         child: None,
-        fate: None,
-        cluster: None,
-        has_service: service.is_some(),
-        certificate,
+        place,
+        entrance,
     })
 }
 
@@ -244,10 +246,8 @@ pub(crate) async fn approve_child(
             lab: lab.pod,
             keeps_image,
         })),
-        cluster: lab.place.cluster,
-        fate: lab.place.claim.map(|claim| claim.fate),
-        has_service: false,
-        certificate: None,
+        place: lab.place.kind,
+        entrance: Entrance::Pod,
     })
 }
 
@@ -309,26 +309,20 @@ impl Approved {
 
     /// The place that the record of the spawn names first.
     pub(crate) fn place(&self, context: &Context, key: &SpawnKey, operation: JobId) -> Place {
-        if let Some(workload) = self.request.wanted.workload.clone() {
-            return Place {
-                workload: Some(PlaceWorkload { workload, uid: None }),
-                ..Place::from_names(&self.names)
-            };
-        }
-        if self.child.is_some() {
-            return Place { cluster: self.cluster.clone(), ..Place::from_names(&self.names) };
-        }
-        let (has_service, certificate) = (self.has_service, self.certificate);
-        Place { has_service, certificate, ..context.first_place(key, &self.names, operation) }
+        let kind = match (&self.place, &self.child) {
+            // The claim is the lab's alone.
+            (place, Some(_)) => place.cluster().cloned().map_or(PlaceKind::Configured, PlaceKind::BesideLab),
+            (PlaceKind::Configured, None) => context.first_place(key, operation),
+            (place, None) => place.clone(),
+        };
+        Place { kind, entrance: self.entrance, ..Place::from_names(&self.names) }
     }
 
     /// Returns the same request for the namespace that the lab's claim has brought.
     pub(crate) fn bound(&self, place: &Place) -> Self {
         let names = LabNames { namespace: place.namespace.clone(), ..self.names.clone() };
-        let fate = place.claim.as_ref().map(|claim| claim.fate);
-        let has_service = self.has_service && place.has_service;
-        let certificate = self.certificate.filter(|_| has_service);
-        Self { names, fate, cluster: place.cluster.clone(), has_service, certificate, ..self.clone() }
+        let entrance = if place.entrance.has_service() { self.entrance } else { Entrance::Pod };
+        Self { names, place: place.kind.clone(), entrance, ..self.clone() }
     }
 
     /// The lab of this child, if the child ends with it.

@@ -30,7 +30,7 @@ pub(crate) async fn issue_certificate(
 ) -> Result<Option<IssuedCertificate>, SpawnError> {
     let config = context.config.current();
     let section = &config.lab.section;
-    let Some(service) = section.service.as_ref().filter(|_| approved.certificate.is_some()) else {
+    let Some(service) = section.service.as_ref().filter(|_| approved.entrance.certificate().is_some()) else {
         return Ok(None);
     };
     let Some(LabCertificate::Authority(secret)) = &service.certificate else { return Ok(None) };

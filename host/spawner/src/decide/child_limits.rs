@@ -45,8 +45,8 @@ pub(crate) fn follow_rules_of_site(pool: &mut Pool, config: &Config, lab: &Place
         let message = "a pool that goes on without its lab has to end by itself; give it an idle time-out";
         return Err(SpawnError::InvalidPool { field: "idle_timeout", message });
     }
-    let is_deleted = match &lab.claim {
-        Some(claim) => claim.fate == NamespaceFate::Deleted,
+    let is_deleted = match lab.kind.fate() {
+        Some(fate) => fate == NamespaceFate::Deleted,
         None => config.kubernetes.namespaces.is_deleted(),
     };
     if is_deleted {

@@ -39,15 +39,21 @@ pub(crate) struct Decided {
     pub(crate) objects: LabObjects,
     /// The policy or setting that decided each field.
     pub(crate) provenance: Provenance,
-    /// The record of the volume claims that the lab uses.
-    volumes: Option<VolumeRecord>,
-    terms: LabTimeLimits,
-    /// The environment that the lab still has to get. The rest is then decided again.
-    environment: Option<EnvironmentChoice>,
-    /// The workload into which the lab is put, if it has no pod of its own.
-    pub(crate) workload: Option<WorkloadLab>,
+    /// The time limits that the state machine needs to know.
+    pub(crate) terms: LabTimeLimits,
     /// The quota that the service counts because no `ResourceQuota` of a namespace does: all labs share one namespace.
-    quota: Option<Quota>,
+    pub(crate) quota: Option<Quota>,
+    pub(crate) destination: Destination,
+}
+
+/// Where a decided lab goes.
+pub(crate) enum Destination {
+    /// It gets a pod of its own. The volume claims that it uses are remembered, unless they go with its namespace.
+    OwnPod { remembered: Option<VolumeRecord> },
+    /// It still has to get this environment, and is then decided again.
+    Environment(EnvironmentChoice),
+    /// It is put into the pods of this workload.
+    Workload(WorkloadLab),
 }
 
 /// Makes the rest of the decision, after the caller was told that the spawn has begun. Nobody would repeat the request,
@@ -62,16 +68,11 @@ pub(crate) async fn decide(
     let patience = Patience::from_time(within);
     let cluster = FromCluster::read(context, approved, spawn, &patience).await;
     let cluster = cluster.map_err(SpawnError::into_failure)?;
-    let in_workload = cluster.workload.is_some();
     let decided = decide_with(&context.rules(), approved, operation, spawn, cluster, &patience).await?;
-    // The claims that a lab uses are remembered. A child may use fewer.
-    let kept = matches!(approved.fate, None | Some(NamespaceFate::Shared))
-        && decided.environment.is_none()
-        && !in_workload;
-    if let (Some(volumes), Some(record), None, true) =
-        (&context.volumes, decided.volumes.clone(), &approved.child, kept)
+    if let (Some(volumes), Destination::OwnPod { remembered: Some(used) }) =
+        (&context.volumes, &decided.destination)
     {
-        volumes.remember(record).await.map_err(|error| failure(&error))?;
+        volumes.remember(used.clone()).await.map_err(|error| failure(&error))?;
     }
     Ok(decided)
 }
@@ -117,20 +118,29 @@ pub(crate) async fn decide_with(
         return build_in_workload(rules, approved, spawn, workload, operation);
     }
     let environment = environment(rules, approved, &spawn)?;
-    if let Some(fate) = approved.fate {
+    if let Some(fate) = approved.place.fate() {
         spawn.namespaces = reclaim_of(fate);
     }
-    if approved.certificate.is_some() {
+    if approved.entrance.certificate().is_some() {
         spawn.serve_tls();
     }
     let routes = routes(rules, approved, &spawn, cluster.certificate.as_ref());
-    let mut decided = build(rules, approved, spawn, volumes, operation);
+    let destination = match environment {
+        Some(choice) => Destination::Environment(choice),
+        None => Destination::OwnPod { remembered: volumes.filter(|_| outlives_lab(approved)) },
+    };
+    let mut decided = build(rules, approved, spawn, operation, destination);
     decided.objects.routes = routes;
-    if approved.fate.is_some() {
+    if approved.place.claim().is_some() {
         // The namespace belongs to the target.
         decided.objects.namespace = None;
     }
-    Ok(Decided { environment, ..decided })
+    Ok(decided)
+}
+
+/// True if the claims of the lab's volumes outlive it. A child may use fewer than its lab.
+fn outlives_lab(approved: &Approved) -> bool {
+    approved.child.is_none() && matches!(approved.place.fate(), None | Some(NamespaceFate::Shared))
 }
 
 /// Builds a lab that is put into a workload. It has no volume claims, and no environment.
@@ -142,8 +152,8 @@ fn build_in_workload(
     operation: &Operation,
 ) -> Result<Decided, Failure> {
     let (objects, workload) = workload_requests::build(&spawn, workload).map_err(SpawnError::into_failure)?;
-    let decided = build(rules, approved, spawn, None, operation);
-    Ok(Decided { objects, workload: Some(workload), ..decided })
+    let decided = build(rules, approved, spawn, operation, Destination::Workload(workload));
+    Ok(Decided { objects, ..decided })
 }
 
 /// The environment that a lab still has to get.
@@ -152,7 +162,7 @@ fn environment(
     approved: &Approved,
     spawn: &ValidatedSpawn,
 ) -> Result<Option<EnvironmentChoice>, Failure> {
-    if approved.fate.is_some() || approved.child.is_some() {
+    if approved.place.claim().is_some() || approved.child.is_some() {
         return Ok(None);
     }
     // The class was checked before the answers were merged.
@@ -204,8 +214,8 @@ fn build(
     rules: &SiteRules<'_>,
     approved: &Approved,
     spawn: ValidatedSpawn,
-    volumes: Option<VolumeRecord>,
     operation: &Operation,
+    destination: Destination,
 ) -> Decided {
     let mut about = details(rules, &spawn, operation);
     let terms = LabTimeLimits {
@@ -242,16 +252,7 @@ fn build(
     };
     PodNote::new(LabDescription::clone(&about.description), limits).attach(&mut objects.pod);
     Arc::make_mut(&mut about.description).decided_by = spawn.provenance.by_source();
-    Decided {
-        about: Arc::new(about),
-        objects,
-        provenance: spawn.provenance,
-        volumes,
-        terms,
-        environment: None,
-        workload: None,
-        quota,
-    }
+    Decided { about: Arc::new(about), objects, provenance: spawn.provenance, terms, quota, destination }
 }
 
 /// Builds the objects that lead requests to a lab: its Service with a certificate, or the routes of another cluster. A
@@ -265,11 +266,11 @@ fn routes(
     if approved.child.is_some() {
         return Vec::new();
     }
-    if approved.has_service {
+    if approved.entrance.has_service() {
         let service = LabObject::Service(Box::new(manifest::headless_service(spawn)));
         return [Some(service), certificate(rules, approved, spawn, issued)].into_iter().flatten().collect();
     }
-    let routes = lab_routes(&rules.config, approved.cluster.as_ref());
+    let routes = lab_routes(&rules.config, approved.place.cluster());
     let routes = routes.and_then(|routes| manifest::build_routes(spawn, routes)).map(|(service, route)| {
         vec![LabObject::Service(Box::new(service)), LabObject::Route(Box::new(route))]
     });
@@ -283,7 +284,8 @@ fn certificate(
     spawn: &ValidatedSpawn,
     issued: Option<&IssuedCertificate>,
 ) -> Option<LabObject> {
-    let service = rules.config.lab.section.service.as_ref().filter(|_| approved.certificate.is_some())?;
+    let service =
+        rules.config.lab.section.service.as_ref().filter(|_| approved.entrance.certificate().is_some())?;
     match service.certificate.as_ref()? {
         LabCertificate::Authority(_) => Some(manifest::certificate_secret(spawn, issued?).into()),
         LabCertificate::CertManager(template) => {
@@ -346,21 +348,6 @@ fn rejected(rejected: SpawnRejected) -> Failure {
 }
 
 impl Decided {
-    /// The time limits that the state machine needs to know.
-    pub(crate) fn terms(&self) -> LabTimeLimits {
-        self.terms
-    }
-
-    /// The quota that the service itself has to keep; `None` if the cluster does.
-    pub(crate) fn quota(&self) -> Option<&Quota> {
-        self.quota.as_ref()
-    }
-
-    /// The environment that the lab has to have first.
-    pub(crate) fn environment(&self) -> Option<&EnvironmentChoice> {
-        self.environment.as_ref()
-    }
-
     /// The names of the volume claims that the pod mounts.
     pub(crate) fn claims(&self) -> Box<[String]> {
         ObservedPod::from(&self.objects.pod).claims

@@ -53,7 +53,7 @@ impl FromCluster {
 async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
     match &context.volumes {
         // The namespace that a claim has brought contains nothing from before.
-        _ if approved.fate.is_some() || approved.request.wanted.workload.is_some() => Ok(OwnClaim::Today),
+        _ if approved.place.claim().is_some() || approved.place.workload().is_some() => Ok(OwnClaim::Today),
         // A child's claims have the names of its lab's claims. The lab has already looked for older ones.
         Some(volumes) if approved.child.is_none() => {
             volumes.own_claim(&approved.request.key, &approved.names, &context.config.current().names).await

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use wasmspawner_core::config::lab::CertificateIssuer;
 use wasmspawner_core::config::lab::SiteSecretData;
+use wasmspawner_core::config::lab::{CertificateIssuer, Entrance};
 use wasmspawner_core::lifecycle::{Failure, Operation, OperationKind};
 use wasmspawner_core::manifest::IssuedCertificate;
 use wasmspawner_core::manifest::LabObjects;
@@ -47,7 +47,8 @@ pub async fn preview(
         provisioned,
         site_secrets: placeholders(rules),
         own_claim: OwnClaim::Today,
-        certificate: (approved.certificate == Some(CertificateIssuer::Service)).then(placeholder_certificate),
+        certificate: (approved.entrance == Entrance::Tls(CertificateIssuer::Service))
+            .then(placeholder_certificate),
         workload: None,
     };
     let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster, &Patience::none()).await?;

@@ -19,7 +19,7 @@ use crate::errors::SpawnError;
 use crate::errors::denied_by::DeniedBy;
 use wasmspawner_kubernetes::k8s::{Creator, KubernetesError, LabInWorkload};
 use wasmspawner_kubernetes::workloads::Workloads;
-use wasmspawner_policies::{Hook, Patience};
+use wasmspawner_policies::Patience;
 
 /// The time limit for reading the workload while a caller waits.
 const READ_FOR: Duration = Duration::from_secs(5);
@@ -89,7 +89,7 @@ async fn allowed(
     for answer in patience.ask(|| context.policies.inject(question, &approved.subject)).await? {
         match answer.value {
             InjectVerdict::Deny(Denial { message, rule }) => {
-                let by = DeniedBy::policy(&answer.policy, Hook::Inject, rule);
+                let by = DeniedBy::policy(&answer.policy, answer.hook, rule);
                 return Err(SpawnError::denied(message, by));
             }
             InjectVerdict::Allow(access) => allowed = Some((answer.policy.to_string(), access)),
@@ -136,7 +136,7 @@ pub(crate) async fn put_in(
 
 /// The lab at a place in a workload, if it may have been put in.
 fn lab_at(context: &Context, place: &Place, spawn: &str) -> Option<(Workloads, LabInWorkload)> {
-    let PlaceWorkload { workload, uid } = place.workload.clone()?;
+    let PlaceWorkload { workload, uid } = place.kind.workload()?.clone();
     let lab = LabInWorkload {
         workload,
         uid: uid?,
@@ -210,7 +210,7 @@ pub(crate) async fn read(
     spawn: &str,
     within: Duration,
 ) -> Result<(), KubernetesError> {
-    let (Some(PlaceWorkload { workload, .. }), Some(workloads)) = (&place.workload, &context.workloads)
+    let (Some(PlaceWorkload { workload, .. }), Some(workloads)) = (place.kind.workload(), &context.workloads)
     else {
         return Ok(());
     };

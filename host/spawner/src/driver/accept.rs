@@ -289,7 +289,7 @@ impl Driver {
 
 /// The kind of a spawn with this key at this place.
 fn kind_at(key: &SpawnKey, place: &Place) -> SpawnKind {
-    if place.workload.is_some() { SpawnKind::Injected } else { key.kind() }
+    if place.kind.workload().is_some() { SpawnKind::Injected } else { key.kind() }
 }
 
 /// The desired state for the record of a lab in this state.

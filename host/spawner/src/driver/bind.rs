@@ -9,7 +9,7 @@ use wasmspawner_core::custom_resource::environment::{Binding, ClaimState, Namesp
 use wasmspawner_core::lifecycle::{Blame, Failure};
 use wasmspawner_core::names::ObjectName;
 use wasmspawner_core::names::lab::LabKey;
-use wasmspawner_core::record::{Place, PlaceClaim};
+use wasmspawner_core::record::{Place, PlaceClaim, PlaceKind};
 
 use super::requests::TaskResult;
 use crate::context::Context;
@@ -56,7 +56,7 @@ pub(crate) async fn bind(
     };
     let allowed = bound.and_then(|place| {
         let namespaces = &context.config.current().lab_namespaces;
-        if place.cluster.is_none() {
+        if place.kind.cluster().is_none() {
             namespaces.check(&place.namespace).map_err(|error| SpawnError::from(error).into_failure())?;
         }
         Ok(Box::new(place))
@@ -97,7 +97,7 @@ async fn get(environments: &Environments, to_bind: &ToBind) -> Result<Place, Fai
 
 /// Returns the name of the lab's own claim, which is already in the lab's record.
 fn own_claim(to_bind: &ToBind) -> Result<ObjectName, Failure> {
-    let own = to_bind.place.claim.as_ref().filter(|claim| claim.own);
+    let own = to_bind.place.kind.own_claim();
     own.map(|claim| claim.name.clone())
         .ok_or_else(|| Failure::service("InternalError", "The record of the lab names no claim"))
 }
@@ -128,13 +128,9 @@ fn place_at(to_bind: &ToBind, binding: Binding, claim: ObjectName, own: bool) ->
     let fate = if own { fate } else { NamespaceFate::Shared };
     Place {
         namespace,
-        // In another cluster, that cluster's own routes lead to the lab.
-        has_service: to_bind.place.has_service && cluster.is_none(),
-        certificate: to_bind.place.certificate.filter(|_| cluster.is_none()),
-        cluster,
         pod: to_bind.place.pod.clone(),
-        claim: Some(PlaceClaim { name: claim, own, fate }),
-        workload: None,
+        entrance: to_bind.place.entrance.in_cluster(cluster.as_ref()),
+        kind: PlaceKind::Claimed { claim: PlaceClaim { name: claim, own, fate }, cluster },
     }
 }
 

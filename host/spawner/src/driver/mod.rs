@@ -316,7 +316,7 @@ impl Driver {
 
     /// Tells the readers of an operation under way that the cluster cannot be reached, or can be reached again.
     fn publish_cluster_away(&mut self, cluster: Option<&ClusterRef>, away: bool) {
-        let of_place = self.observer.as_ref().and_then(|observer| observer.place().cluster.as_ref());
+        let of_place = self.observer.as_ref().and_then(|observer| observer.place().kind.cluster());
         if of_place != cluster {
             return;
         }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use wasmspawner_core::config::EnvironmentChoice;
 use wasmspawner_core::lifecycle::progress::Entry;
 use wasmspawner_core::lifecycle::{Event, LabTimeLimits};
-use wasmspawner_core::record::{Place, PlaceWorkload};
+use wasmspawner_core::record::{Place, PlaceKind, PlaceWorkload};
 
 use super::bind::waiting_for;
 use super::{Driver, Preparation};
-use crate::decide::evaluate::Decided;
 use crate::decide::workload_requests::WorkloadLab;
 
 impl Driver {
@@ -32,13 +31,10 @@ impl Driver {
 
     /// Identifies the workload by its uid from now on. The record says so before anything is put into the workload.
     /// Also publishes what the lab will not have.
-    pub(super) fn enter_workload(&mut self, decided: &Decided) {
-        let (Some(WorkloadLab { lab, without, .. }), Some(observer)) = (&decided.workload, &self.observer)
-        else {
-            return;
-        };
+    pub(super) fn enter_workload(&mut self, WorkloadLab { lab, without, .. }: &WorkloadLab) {
+        let Some(observer) = &self.observer else { return };
         let workload = PlaceWorkload { workload: lab.workload.clone(), uid: Some(lab.uid.clone()) };
-        self.change_place(Place { workload: Some(workload), ..observer.place().clone() });
+        self.change_place(Place { kind: PlaceKind::InWorkload(workload), ..observer.place().clone() });
         for sentence in without {
             self.publish_entry(Entry::Info(sentence.clone()));
         }
@@ -48,8 +44,8 @@ impl Driver {
     pub(super) fn leave_claim(&mut self) {
         let Preparation::Approved(approved) = &self.preparation else { return };
         let Some(observer) = &self.observer else { return };
-        if approved.fate.is_none() && observer.place().claim.is_some() {
-            let place = Place { claim: None, ..observer.place().clone() };
+        if approved.place.claim().is_none() && observer.place().kind.claim().is_some() {
+            let place = Place { kind: PlaceKind::Configured, ..observer.place().clone() };
             self.change_place(place);
         }
     }

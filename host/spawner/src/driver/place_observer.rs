@@ -43,8 +43,7 @@ impl PlaceObserver {
     /// Begins to observe a place. Nothing is known of it yet except the state that the watches show.
     pub(crate) fn new(context: &Context, key: &SpawnKey, place: Place, spawn: String) -> Self {
         let (reclaim, store) = (context.reclaim(key, &place), context.cluster(&place).store);
-        let own = place.claim.as_ref().filter(|claim| claim.own);
-        let claim = own.zip(context.environments.as_ref());
+        let claim = place.kind.own_claim().zip(context.environments.as_ref());
         Self {
             claim: claim.map(|(claim, environments)| environments.follow_claim(&claim.name)),
             workload: WorkloadObserver::from_place(context, &place, &spawn),
@@ -99,7 +98,7 @@ impl PlaceObserver {
 
     /// True if the lab's objects are deleted with the namespace of its claim.
     fn goes_with_claim(&self) -> bool {
-        self.place().claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted)
+        self.place().kind.fate() == Some(NamespaceFate::Deleted)
     }
 
     /// Follows the workers of the pool, too, from now on.

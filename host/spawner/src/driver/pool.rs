@@ -103,7 +103,7 @@ impl Driver {
             create: (0..plan.create.min(MAX_AT_ONCE)).map(worker).collect(),
             delete: delete.collect(),
             spawn: observer.spawn().to_owned(),
-            cluster: observer.place().cluster.clone(),
+            cluster: observer.place().kind.cluster().cloned(),
         })
     }
 
@@ -119,7 +119,7 @@ impl Driver {
         });
         let delete = delete.collect();
         let spawn = observer.map(|observer| observer.spawn().to_owned()).unwrap_or_default();
-        let cluster = observer.and_then(|observer| observer.place().cluster.clone());
+        let cluster = observer.and_then(|observer| observer.place().kind.cluster().cloned());
         WorkersToSize { create: Vec::new(), delete, spawn, cluster }
     }
 

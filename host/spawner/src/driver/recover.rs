@@ -31,12 +31,12 @@ pub(crate) async fn complete(
     if stored.spec.desired == Desired::Stopped || stored.status.as_ref().is_some_and(settled) {
         return Ok(stored);
     }
-    if stored.spec.place.workload.is_some() {
+    if stored.spec.place.kind.workload().is_some() {
         // The record was completed before anything was put into the workload.
         return Ok(stored);
     }
     let cluster = context.cluster(&stored.spec.place);
-    if stored.spec.place.cluster.is_some() && !cluster.store.is_synced() {
+    if stored.spec.place.kind.cluster().is_some() && !cluster.store.is_synced() {
         // The objects in another cluster are not known yet, and the recovery does not wait for them.
         return Ok(stored);
     }

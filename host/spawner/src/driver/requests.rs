@@ -13,12 +13,12 @@ use wasmspawner_core::manifest;
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::record::volumes::Release;
-use wasmspawner_core::record::{Place, PlaceClaim, SpawnSpec, SpawnStatus};
+use wasmspawner_core::record::{Place, PlaceKind, SpawnSpec, SpawnStatus};
 
 use super::place_observer::PlaceObserver;
 use crate::context::{Context, reclaim_of};
 use crate::decide::approve::Approved;
-use crate::decide::evaluate::{Decided, decide};
+use crate::decide::evaluate::{Decided, Destination, decide};
 use crate::decide::workload_requests;
 use crate::errors::{SpawnError, failure};
 use wasmspawner_kubernetes::k8s::{
@@ -102,7 +102,7 @@ pub(crate) async fn create(
     within: Duration,
     cancel: CancellationToken,
 ) -> TaskResult {
-    if let (Some(lab), Some(workloads)) = (&decided.workload, &context.workloads) {
+    if let (Destination::Workload(lab), Some(workloads)) = (&decided.destination, &context.workloads) {
         let creator = &context.own_cluster().creator;
         let done =
             workload_requests::put_in(workloads, creator, (&decided.objects, lab), within, cancel).await;
@@ -125,7 +125,7 @@ pub(crate) async fn delete_pod(
     force: bool,
     within: Duration,
 ) -> TaskResult {
-    if place.workload.is_some() {
+    if place.kind.workload().is_some() {
         let done = workload_requests::take_out(&context, &place, &own.spawn, within).await;
         return TaskResult::PodDeletion(done.map(|()| true).map_err(|error| failure(&error)));
     }
@@ -147,7 +147,7 @@ pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, withi
         let claim_gone = delete_claim(&context, &place, &spawn).await?;
         let mut left = Vec::new();
         for elsewhere in remains {
-            let reclaim = elsewhere.claim.as_ref().map_or(reclaim, |claim| reclaim_of(claim.fate));
+            let reclaim = elsewhere.kind.fate().map_or(reclaim, reclaim_of);
             if !delete_place(&context, &elsewhere, &spawn, reclaim, within).await? {
                 left.push(elsewhere);
             }
@@ -165,7 +165,7 @@ async fn delete_place(
     reclaim: NamespaceReclaim,
     within: Duration,
 ) -> Result<bool, KubernetesError> {
-    if place.workload.is_some() {
+    if place.kind.workload().is_some() {
         return workload_requests::clear(context, place, spawn, within).await;
     }
     let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
@@ -178,10 +178,8 @@ async fn delete_place(
 
 /// Deletes the claim of a place, if it is the lab's own; true if there is none.
 async fn delete_claim(context: &Context, place: &Place, spawn: &str) -> Result<bool, KubernetesError> {
-    match (&place.claim, &context.environments) {
-        (Some(PlaceClaim { name, own: true, .. }), Some(environments)) => {
-            environments.delete_claim(name, spawn).await
-        }
+    match (place.kind.own_claim(), &context.environments) {
+        (Some(claim), Some(environments)) => environments.delete_claim(&claim.name, spawn).await,
         _ => Ok(true),
     }
 }
@@ -193,13 +191,16 @@ async fn delete_objects(
     reclaim: NamespaceReclaim,
     within: Duration,
 ) -> Result<DeletionAnswer, KubernetesError> {
-    if place.workload.is_some() {
-        let gone = workload_requests::delete_rest(context, place, &own.spawn, within).await?;
-        return Ok(if gone { DeletionAnswer::Gone } else { DeletionAnswer::Accepted });
-    }
-    if place.claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted) {
+    match &place.kind {
+        PlaceKind::InWorkload(_) => {
+            let gone = workload_requests::delete_rest(context, place, &own.spawn, within).await?;
+            return Ok(if gone { DeletionAnswer::Gone } else { DeletionAnswer::Accepted });
+        }
         // The objects are deleted with the namespace of the claim.
-        return Ok(DeletionAnswer::Gone);
+        PlaceKind::Claimed { claim, .. } if claim.fate == NamespaceFate::Deleted => {
+            return Ok(DeletionAnswer::Gone);
+        }
+        PlaceKind::Claimed { .. } | PlaceKind::Configured | PlaceKind::BesideLab(_) => {}
     }
     let (namespace, deleter) = (place.namespace.as_str(), context.cluster(place).deleter);
     match reclaim {
@@ -223,7 +224,7 @@ pub(crate) async fn read(
     known: (Option<String>, Option<String>),
     within: Duration,
 ) -> TaskResult {
-    if place.workload.is_some() {
+    if place.kind.workload().is_some() {
         let read = workload_requests::read(&context, &place, &spawn, within).await;
         return TaskResult::Read(read.map_err(|error| failure(&error)));
     }

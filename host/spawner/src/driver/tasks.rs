@@ -14,6 +14,7 @@ use super::accept::desired;
 use super::bind::{ToBind, bind};
 use super::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
 use super::{Driver, Preparation, pool};
+use crate::decide::evaluate::Destination;
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{CreatedLab, on_behalf_of};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
@@ -85,7 +86,8 @@ impl Driver {
                 let decided = Arc::clone(decided);
                 let Some(observer) = &mut self.observer else { return };
                 observer.creation_begins();
-                let (spawn, cluster) = (observer.spawn().to_owned(), observer.place().cluster.clone());
+                let (spawn, cluster) =
+                    (observer.spawn().to_owned(), observer.place().kind.cluster().cloned());
                 self.cancel_create = CancellationToken::new();
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
                 self.spawn_task(request, requests::create(context, decided, cluster, spawn, within, cancel));
@@ -193,10 +195,11 @@ impl Driver {
     fn on_answer(&mut self, answer: TaskResult) {
         match answer {
             TaskResult::Decided(Ok(decided)) => {
-                let terms = decided.terms();
+                let terms = decided.terms;
                 let about = decided.about.with_workers_of(&self.about);
                 let share = share_of(&about.description);
-                if let Err(refused) = self.labs.quota_claims().claim(&self.key, share, decided.quota()) {
+                if let Err(refused) = self.labs.quota_claims().claim(&self.key, share, decided.quota.as_ref())
+                {
                     let failure = Failure {
                         reason: "QuotaExceeded".to_owned(),
                         message: refused.to_string(),
@@ -209,15 +212,16 @@ impl Driver {
                 if let Some(history) = &self.history {
                     history.note_decisions(self.about.description.decided_by.clone());
                 }
-                if let Some(choice) = decided.environment() {
-                    let choice = choice.clone();
+                if let Destination::Environment(choice) = decided.destination {
                     return self.wait_for_environment(terms, choice);
                 }
                 self.leave_claim();
                 if let Some(observer) = &mut self.observer {
                     observer.set_claims(&decided.claims());
                 }
-                self.enter_workload(&decided);
+                if let Destination::Workload(lab) = &decided.destination {
+                    self.enter_workload(lab);
+                }
                 self.preparation = Preparation::Decided(Arc::new(*decided));
                 self.on_event(Event::Decided(Ok(terms)));
             }

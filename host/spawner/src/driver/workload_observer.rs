@@ -29,7 +29,7 @@ impl WorkloadObserver {
     /// Observes the workload of a place. Returns `None` if the place has no workload, or the service knows of no
     /// workloads.
     pub(crate) fn from_place(context: &Context, place: &Place, spawn: &str) -> Option<Self> {
-        let (place, workloads) = (place.workload.clone()?, context.workloads.clone()?);
+        let (place, workloads) = (place.kind.workload()?.clone(), context.workloads.clone()?);
         let changes = Mutex::new(workloads.follow());
         Some(Self {
             workloads,

@@ -86,7 +86,7 @@ pub(crate) fn url(pod: &ObservedPod, place: &Place, prefix: &str, config: &Confi
     if let Some(template) = template(place, config) {
         let (name, namespace) = (service_name(&place.pod), place.namespace.as_str());
         let url = RouteFields { name: name.as_str(), namespace, prefix, port }.fill(template);
-        return Some(if place.has_service { with_scheme_of(place, url, config) } else { url });
+        return Some(if place.entrance.has_service() { with_scheme_of(place, url, config) } else { url });
     }
     let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
     Some(format!("http://{host}:{port}"))
@@ -97,7 +97,7 @@ pub(crate) fn url(pod: &ObservedPod, place: &Place, prefix: &str, config: &Confi
 fn with_scheme_of(place: &Place, url: String, config: &Config) -> String {
     let service = config.lab.section.service.as_ref();
     let others_have_one = service.is_some_and(|service| service.certificate.is_some());
-    match (url.split_once("://"), place.certificate) {
+    match (url.split_once("://"), place.entrance.certificate()) {
         (Some((_, rest)), Some(_)) => format!("https://{rest}"),
         (Some((_, rest)), None) if others_have_one => format!("http://{rest}"),
         _ => url,
@@ -106,8 +106,8 @@ fn with_scheme_of(place: &Place, url: String, config: &Config) -> String {
 
 /// The template of the URL of labs at this place; `None` where the Hub reaches them at the addresses of their pods.
 fn template<'a>(place: &Place, config: &'a Config) -> Option<&'a str> {
-    if place.has_service {
+    if place.entrance.has_service() {
         return config.lab.section.service.as_ref()?.lab_url.as_deref();
     }
-    Some(lab_routes(config, place.cluster.as_ref())?.lab_url.as_str())
+    Some(lab_routes(config, place.kind.cluster())?.lab_url.as_str())
 }

@@ -110,7 +110,7 @@ fn refuse_elsewhere(reach: &Reach, records: &[StoredSpawn]) -> Result<(), Recove
     let Reach::Namespace(single) = reach else { return Ok(()) };
     for stored in records {
         let places = stored.spec.remains.iter().chain([&stored.spec.place]);
-        let elsewhere = |place: &&Place| place.namespace != *single && place.workload.is_none();
+        let elsewhere = |place: &&Place| place.namespace != *single && place.kind.workload().is_none();
         if let Some(place) = places.into_iter().find(elsewhere) {
             let (record, namespace) = (stored.name.clone(), place.namespace.clone());
             return Err(RecoverError::Elsewhere { record, namespace });
@@ -124,7 +124,8 @@ fn refuse_unlisted(workloads: Option<&Workloads>, records: &[StoredSpawn]) -> Re
     for stored in records {
         let places = stored.spec.remains.iter().chain([&stored.spec.place]);
         let unlisted = |place: &&Place| {
-            place.workload.is_some() && !workloads.is_some_and(|workloads| workloads.are_in(&place.namespace))
+            place.kind.workload().is_some()
+                && !workloads.is_some_and(|workloads| workloads.are_in(&place.namespace))
         };
         if let Some(place) = places.into_iter().find(unlisted) {
             let (record, namespace) = (stored.name.clone(), place.namespace.clone());
@@ -136,7 +137,7 @@ fn refuse_unlisted(workloads: Option<&Workloads>, records: &[StoredSpawn]) -> Re
 
 /// Refuses records of labs that have claims if the service knows none.
 fn refuse_claimed(knows_claims: bool, records: &[StoredSpawn]) -> Result<(), RecoverError> {
-    let claimed = |stored: &&StoredSpawn| stored.spec.place.claim.is_some() && !knows_claims;
+    let claimed = |stored: &&StoredSpawn| stored.spec.place.kind.claim().is_some() && !knows_claims;
     match records.iter().find(claimed) {
         Some(stored) => Err(RecoverError::Claimed { record: stored.name.clone() }),
         None => Ok(()),
@@ -177,9 +178,9 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     // Children come before their labs, so that a lab that is being stopped finds them.
     completed.sort_by_key(|stored| matches!(stored.spec.kind, SpawnKind::Lab | SpawnKind::Injected));
     for stored in completed {
-        let Place { namespace, cluster, .. } = &stored.spec.place;
+        let Place { namespace, kind, .. } = &stored.spec.place;
         let listed = env_of_labs.remove(&(namespace.to_string(), stored.uid.clone()));
-        let env = cluster.is_none().then(|| listed.unwrap_or_default());
+        let env = kind.cluster().is_none().then(|| listed.unwrap_or_default());
         if let Some(key) = stored.spec.key() {
             labs.adopt(&key, stored, env);
         }

@@ -6,10 +6,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::core::PartialObjectMeta;
 use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::config::lab::Entrance;
 use wasmspawner_core::manifest::{self};
 use wasmspawner_core::names::labels::SPAWN_LABEL;
 use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
-use wasmspawner_core::record::Place;
+use wasmspawner_core::record::{Place, PlaceKind};
 
 use crate::context::Context;
 use crate::driver::requests::TRY_FOR;
@@ -193,15 +194,7 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
                 return Ok(false);
             };
             let grace = context.config.current().lab.section.termination_grace_period_seconds;
-            let place = Place {
-                namespace,
-                pod,
-                has_service: false,
-                certificate: None,
-                cluster: None,
-                claim: None,
-                workload: None,
-            };
+            let place = Place { namespace, pod, kind: PlaceKind::Configured, entrance: Entrance::Pod };
             cluster.deleter.delete_pod(&place, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {

@@ -18,6 +18,6 @@ pub use network_policy::{EgressRule, NetworkPeer, NetworkPolicyConfig, NetworkPo
 pub use readiness_probe::ReadinessProbe;
 pub use reserved_env::ReservedEnv;
 pub use section::{ImagePullPolicy, LabSection, MaxTimeLimits, SecurityLifts};
-pub use service::LabService;
+pub use service::{Entrance, LabService};
 pub use site_secret::{ENV_KEY_PREFIX, SecretKey, SiteSecret, SiteSecretData, TOKEN_KEY};
 pub use user_files::UserFiles;

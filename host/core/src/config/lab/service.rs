@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::LabCertificate;
+use super::{CertificateIssuer, LabCertificate};
 use crate::config::RouteFields;
+use crate::custom_resource::environment::ClusterRef;
 use crate::values::field_error::FieldError;
 
 /// A Service in front of each lab, so that the lab has a name in DNS that stays the same. It is headless: the name means the
@@ -22,7 +23,24 @@ pub struct LabService {
     pub certificate: Option<LabCertificate>,
 }
 
+/// How JupyterHub reaches a lab in the service's own cluster. In another cluster, that cluster's own routes lead to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Entrance {
+    /// At the address of its pod.
+    Pod,
+    /// Through a Service, without TLS.
+    Service,
+    /// Through a Service, over TLS. The certificate is from this issuer.
+    Tls(CertificateIssuer),
+}
+
 impl LabService {
+    /// The way into a lab that has such a Service.
+    pub fn entrance(&self) -> Entrance {
+        let issuer = self.certificate.as_ref().map(LabCertificate::issuer);
+        issuer.map_or(Entrance::Service, Entrance::Tls)
+    }
+
     pub(super) fn check(&self) -> Option<FieldError> {
         let url = self.lab_url.as_deref();
         if let Some(problem) = url.and_then(RouteFields::problem) {
@@ -35,6 +53,27 @@ impl LabService {
             return Some(FieldError::new("lab.service.lab_url", message));
         }
         certificate.check()
+    }
+}
+
+impl Entrance {
+    /// Returns the way into a lab that has no Service in the service's own cluster if it is in `cluster`.
+    #[must_use]
+    pub fn in_cluster(self, cluster: Option<&ClusterRef>) -> Self {
+        if cluster.is_some() { Self::Pod } else { self }
+    }
+
+    /// True if the lab has a Service.
+    pub fn has_service(self) -> bool {
+        self != Self::Pod
+    }
+
+    /// The issuer of the lab's certificate; `None` if the lab is reached without TLS.
+    pub fn certificate(self) -> Option<CertificateIssuer> {
+        match self {
+            Self::Tls(issuer) => Some(issuer),
+            Self::Pod | Self::Service => None,
+        }
     }
 }
 
