@@ -51,7 +51,10 @@ async fn answers_are_compared_and_only_those_of_the_policy_count() {
     let told = report(&policies, 3).await;
     assert_eq!((told.same, told.different, told.skipped), (2, 1, 0));
     let last = &told.last[0];
-    assert_eq!((last.hook, last.places.as_slice()), (Hook::Authorize, [String::new()].as_slice()));
+    assert_eq!(
+        (last.hook, last.places.as_slice()),
+        (Hook::new("authorize.decide"), [String::new()].as_slice())
+    );
     assert_eq!(last.input["user"]["groups"][0]["name"], "students");
     assert_eq!(last.input["user"].get("email"), None);
     let count = |result| compared.lock().unwrap()[&("who".to_owned(), "authorize.decide", result)];

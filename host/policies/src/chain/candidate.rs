@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use wasmspawner_core::values::difference::places;
 
 use super::answer_json::answer_json;
+use crate::contract::hooks::Question;
+use crate::contract::hooks::hook::Hook;
 use crate::engine::Engine;
 use crate::errors::LoadErrorKind;
-use crate::names::hook::Hook;
 use crate::names::policy_name::PolicyName;
 use crate::policy::Policy;
-use crate::policy::question::Question;
 use crate::reports::candidate_report::{CandidateReport, DifferentAnswer};
 
 /// The number of answers that are compared at the same time. It is small so that candidates take little from live
@@ -58,31 +58,29 @@ impl Candidate {
         self.lock().clone()
     }
 
-    /// Makes the same call to the candidate in the background, and compares the answers.
-    pub(crate) fn compare(self: Arc<Self>, engine: Arc<Engine>, live: Value, question: Question) {
-        if self.policy.is_none() {
-            return;
-        }
+    /// Asks the candidate the same in the background, and compares the answers.
+    pub(crate) fn compare<Q: Question>(self: Arc<Self>, engine: Arc<Engine>, live: Value, question: Q) {
+        let (Some(_), Some(input)) = (&self.policy, question.input()) else { return };
         let Ok(place) = Arc::clone(&self.waiting).try_acquire_owned() else {
-            return self.skip(&engine, question.hook());
+            return self.skip(&engine, Q::HOOK);
         };
         tokio::spawn(async move {
             // The semaphore is never closed.
             if let Ok(_turn) = self.comparisons.acquire().await {
-                self.ask(&engine, &live, &question).await;
+                self.ask(&engine, &live, &question, input).await;
             }
             drop(place);
         });
     }
 
-    async fn ask(&self, engine: &Engine, live: &Value, question: &Question) {
+    async fn ask<Q: Question>(&self, engine: &Engine, live: &Value, question: &Q, input: Value) {
         let Some(policy) = &self.policy else { return };
-        let (hook, answer) = (question.hook(), question.ask(policy, engine).await);
+        let (hook, answer) = (Q::HOOK, policy.ask(engine, question).await);
         if matches!(&answer, Some(Err(error)) if error.kind.is_overload()) {
             return self.skip(engine, hook);
         }
         let candidate = answer.map_or(Value::Null, |answer| match answer {
-            Ok(answer) => answer_json(Ok(answer)),
+            Ok(answer) => answer_json(Ok(json!(answer))),
             Err(error) => answer_json(Err(&error)),
         });
         let places = places(live, &candidate);
@@ -91,7 +89,7 @@ impl Candidate {
             return (engine.options.on_compared)(&self.of, hook, "same");
         }
         tracing::info!(policy = %self.of, %hook, ?places, "the candidate for a policy answers differently");
-        let different = DifferentAnswer { at: jiff::Timestamp::now(), hook, places, input: question.input() };
+        let different = DifferentAnswer { at: jiff::Timestamp::now(), hook, places, input };
         self.lock().note(different);
         (engine.options.on_compared)(&self.of, hook, "different");
     }

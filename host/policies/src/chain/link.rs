@@ -8,10 +8,10 @@ use wasmspawner_core::config::OnFailure;
 use super::answer_json::answer_json;
 use super::candidate::Candidate;
 use super::last_good::LastGood;
+use crate::contract::hooks::Question;
 use crate::engine::Engine;
 use crate::errors::{CallBlame, CallError};
 use crate::policy::Policy;
-use crate::policy::question::Question;
 use crate::reports::loaded_policy::LoadedPolicy;
 use crate::reports::version_record::Predecessor;
 
@@ -80,40 +80,31 @@ impl Link {
         LastGood::before(next, present.last_good_for(|policy| next.is_like(policy))?, engine)
     }
 
-    /// Compares an answer of the policy with the answer of its candidate, if there is one, to the same call.
-    pub(crate) fn compare<T: Serialize>(
+    /// Asks the policy, and its candidate the same.
+    pub(crate) async fn answer<Q: Question>(
         &self,
         engine: &Arc<Engine>,
-        answer: Option<&Result<T, CallError>>,
-        question: impl FnOnce() -> Question,
-    ) {
-        match answer {
-            Some(Ok(answer)) => self.compare_json(engine, || answer_json(Ok(json!(answer))), question),
-            Some(Err(error)) => self.compare_error(engine, error, question),
-            None => self.compare_json(engine, || Value::Null, question),
-        }
+        question: &Q,
+    ) -> Option<Result<Q::Answer, CallError>> {
+        let answer = self.ask(engine, |policy| policy.ask(engine, question)).await;
+        self.compare(engine, answer.as_ref().map(Result::as_ref), question);
+        answer
     }
 
-    /// Does the same for an error. Skips errors of an overload, which leave nothing to compare.
-    pub(crate) fn compare_error(
+    /// Compares an answer of the policy with the answer of its candidate, if there is one, to the same question. Errors
+    /// of an overload leave nothing to compare.
+    pub(crate) fn compare<Q: Question, A: Serialize>(
         &self,
         engine: &Arc<Engine>,
-        error: &CallError,
-        question: impl FnOnce() -> Question,
-    ) {
-        if !error.kind.is_overload() {
-            self.compare_json(engine, || answer_json(Err(error)), question);
-        }
-    }
-
-    /// Does the same for an answer in the JSON form of [`told`].
-    pub(crate) fn compare_json(
-        &self,
-        engine: &Arc<Engine>,
-        live: impl FnOnce() -> Value,
-        question: impl FnOnce() -> Question,
+        answer: Option<Result<&A, &CallError>>,
+        question: &Q,
     ) {
         let Some(candidate) = &self.candidate else { return };
-        Arc::clone(candidate).compare(Arc::clone(engine), live(), question());
+        let live = match answer {
+            Some(Err(error)) if error.kind.is_overload() => return,
+            Some(answer) => answer_json(answer.map(|answer| json!(answer))),
+            None => Value::Null,
+        };
+        Arc::clone(candidate).compare(Arc::clone(engine), live, question.clone());
     }
 }

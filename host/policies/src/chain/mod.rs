@@ -11,7 +11,6 @@ pub(crate) mod reload;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::OnFailure;
@@ -30,9 +29,15 @@ use self::loader::{Chain, load_chain};
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError};
 use super::policy::Policy;
-use crate::names::hook::Hook;
+use crate::contract::hooks::build_pod::BuildPod;
+use crate::contract::hooks::form::{ParseForm, RenderForm};
+use crate::contract::hooks::hook::Hook;
+use crate::contract::hooks::images::{OfferImages, Prepull};
+use crate::contract::hooks::inject::Inject;
+use crate::contract::hooks::lab_server::ServeLab;
+use crate::contract::hooks::quota::LimitUser;
+use crate::contract::hooks::{Asked, Question};
 use crate::names::policy_name::PolicyName;
-use crate::policy::question::Question;
 use crate::reports::loaded_policy::LoadedPolicy;
 use crate::source::cache;
 use crate::source::spec::PolicySpec;
@@ -44,6 +49,8 @@ use wasmspawner_registry::inventory::LiveInventory;
 pub struct PolicyAnswer<T> {
     /// The policy that answered.
     pub policy: PolicyName,
+    /// The hook that answered.
+    pub hook: Hook,
     /// The answer.
     pub value: T,
 }
@@ -121,10 +128,7 @@ impl Policies {
     ///
     /// [`CallError`], which names the policy.
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
-        let Some(policy) = self.form_policy() else { return Ok(None) };
-        let answer = policy.ask(&self.engine, |policy| policy.render_form(&self.engine, context)).await;
-        policy.compare(&self.engine, answer.as_ref(), || Question::RenderForm(context.clone()));
-        skippable_answer(&policy, answer)
+        Ok(self.answers(&RenderForm(context.clone())).await?.pop())
     }
 
     /// Converts a submission of the form to options, with the policy that creates the form. Returns `None` if no policy
@@ -138,12 +142,8 @@ impl Policies {
         submission: &Options,
         context: &FormContext,
     ) -> Result<Option<PolicyAnswer<Options>>, CallError> {
-        let Some(policy) = self.form_policy() else { return Ok(None) };
-        let answer =
-            policy.ask(&self.engine, |policy| policy.parse_form(&self.engine, submission, context)).await;
-        let question = || Question::ParseForm(submission.clone(), context.clone());
-        policy.compare(&self.engine, answer.as_ref(), question);
-        deciding_answer(&policy, answer)
+        let question = ParseForm { submission: submission.clone(), context: context.clone() };
+        Ok(self.answers(&question).await?.pop())
     }
 
     /// Returns the user's menu of images from the last policy that has one, or `None` if no policy has one.
@@ -156,15 +156,10 @@ impl Policies {
         &self,
         context: &FormContext,
     ) -> Result<Option<PolicyAnswer<ImageMenu>>, CallError> {
-        for policy in self.live.load_full().iter().rev() {
-            let answer = policy.ask(&self.engine, |policy| policy.image_menu(&self.engine, context)).await;
-            policy.compare(&self.engine, answer.as_ref(), || Question::ImageMenu(context.clone()));
-            let Some(PolicyAnswer { policy, value: Some(menu) }) = deciding_answer(policy, answer)? else {
-                continue;
-            };
-            return Ok(Some(PolicyAnswer { policy, value: menu }));
-        }
-        Ok(None)
+        let menu = self.answers(&OfferImages(context.clone())).await?.pop();
+        Ok(menu.and_then(|PolicyAnswer { policy, hook, value }| {
+            Some(PolicyAnswer { policy, hook, value: value? })
+        }))
     }
 
     /// Returns the images that the policies want nodes to have, in the order of the chain.
@@ -173,15 +168,8 @@ impl Policies {
     ///
     /// [`CallError`], which names the policy.
     pub async fn prepull(&self) -> Result<Vec<WantedImage>, CallError> {
-        let mut wanted = Vec::new();
-        for policy in self.live.load_full().iter() {
-            let answer = skippable_answer(
-                policy,
-                policy.ask(&self.engine, |policy| policy.prepull(&self.engine)).await,
-            )?;
-            wanted.extend(answer.into_iter().flat_map(|answer| answer.value));
-        }
-        Ok(wanted)
+        let wanted = self.answers(&Prepull).await?;
+        Ok(wanted.into_iter().flat_map(|answer| answer.value).collect())
     }
 
     /// Returns the limits of all policies that set limits. For each limit, the smallest value applies.
@@ -195,15 +183,7 @@ impl Policies {
         usage: Usage,
         subject: &Subject,
     ) -> Result<Vec<PolicyAnswer<Quota>>, CallError> {
-        let mut answers = Vec::new();
-        for policy in self.live.load_full().iter() {
-            let answer =
-                policy.ask(&self.engine, |policy| policy.limits(&self.engine, user, usage, subject)).await;
-            let question = || Question::Limits(user.clone(), usage, subject.clone());
-            policy.compare(&self.engine, answer.as_ref(), question);
-            answers.extend(deciding_answer(policy, answer)?);
-        }
-        Ok(answers)
+        self.answers(&LimitUser { user: user.clone(), usage, subject: subject.clone() }).await
     }
 
     /// Returns the verdicts of the policies, up to the first denial. The action is allowed if all policies allow it.
@@ -215,18 +195,7 @@ impl Policies {
         &self,
         request: &AuthorizeRequest,
     ) -> Result<Vec<PolicyAnswer<Verdict>>, CallError> {
-        let mut answers = Vec::new();
-        for policy in self.live.load_full().iter() {
-            let answer = policy.ask(&self.engine, |policy| policy.authorize(&self.engine, request)).await;
-            policy.compare(&self.engine, answer.as_ref(), || Question::Authorize(request.clone()));
-            let Some(answer) = deciding_answer(policy, answer)? else { continue };
-            let denied = matches!(answer.value, Verdict::Deny(_));
-            answers.push(answer);
-            if denied {
-                break;
-            }
-        }
-        Ok(answers)
+        self.answers(request).await
     }
 
     /// Returns the verdicts on putting a lab into a workload, up to the first denial. Empty if no policy decides about
@@ -240,20 +209,7 @@ impl Policies {
         request: &InjectRequest,
         subject: &Subject,
     ) -> Result<Vec<PolicyAnswer<InjectVerdict>>, CallError> {
-        let mut answers = Vec::new();
-        for policy in self.live.load_full().iter() {
-            let answer =
-                policy.ask(&self.engine, |policy| policy.inject(&self.engine, request, subject)).await;
-            let question = || Question::Inject(request.clone(), subject.clone());
-            policy.compare(&self.engine, answer.as_ref(), question);
-            let Some(answer) = deciding_answer(policy, answer)? else { continue };
-            let denied = matches!(answer.value, InjectVerdict::Deny(_));
-            answers.push(answer);
-            if denied {
-                break;
-            }
-        }
-        Ok(answers)
+        self.answers(&Inject { request: request.clone(), subject: subject.clone() }).await
     }
 
     /// Delivers an event to the policies, one after the other.
@@ -264,10 +220,7 @@ impl Policies {
     pub async fn on_event(&self, event: &LabEvent) -> Result<Vec<PolicyAnswer<()>>, CallError> {
         let (mut answers, mut failed) = (Vec::new(), None);
         for policy in self.live.load_full().iter() {
-            match deciding_answer(
-                policy,
-                policy.ask(&self.engine, |policy| policy.on_event(&self.engine, event)).await,
-            ) {
+            match policy_answer::<LabEvent>(policy, policy.answer(&self.engine, event).await) {
                 Ok(answer) => answers.extend(answer),
                 Err(error) => failed = Some(error),
             }
@@ -277,7 +230,7 @@ impl Policies {
 
     /// Queues an event for the policies, without waiting for its delivery. If the queue is full, the event is lost.
     pub fn tell(&self, event: LabEvent) {
-        if self.live.load().iter().any(|policy| policy.hears_events()) {
+        if self.live.load().iter().any(|policy| policy.answers::<LabEvent>()) {
             self.events.add(event);
         }
     }
@@ -298,11 +251,13 @@ impl Policies {
     /// [`CallError`], which names the policy.
     pub async fn customize(&self, request: &LabRequest) -> Result<Vec<policy::ChainAnswer>, CallError> {
         let mut answers = Vec::new();
+        let request = Arc::new(request.clone());
         for policy in self.live.load_full().iter() {
-            let answer = skippable_answer(policy, self.both_answers(policy, request).await)?;
-            let Some(PolicyAnswer { policy: name, value: both }) = answer else { continue };
+            let Some(both) = unless_skipped(policy, self.both_answers(policy, &request).await)? else {
+                continue;
+            };
             answers.push(policy::ChainAnswer {
-                author: policy::Author::Policy(name.into()),
+                author: policy::Author::Policy(policy.name().clone().into()),
                 component: Some(both.component),
                 grants: policy.spec.grants.clone(),
                 customization: both.customization.unwrap_or_default(),
@@ -317,11 +272,12 @@ impl Policies {
     async fn both_answers(
         &self,
         link: &Link,
-        request: &LabRequest,
+        request: &Arc<LabRequest>,
     ) -> Option<Result<BothAnswers, CallError>> {
+        let (build_pod, serve_lab) = (BuildPod(Arc::clone(request)), ServeLab(Arc::clone(request)));
         let answer = link.ask(&self.engine, async |policy| {
-            let customization = policy.customize(&self.engine, request).await;
-            let server = policy.lab_server(&self.engine, request).await;
+            let customization = policy.ask(&self.engine, &build_pod).await;
+            let server = policy.ask(&self.engine, &serve_lab).await;
             match (customization.transpose(), server.transpose()) {
                 (Ok(None), Ok(None)) => None,
                 (Ok(customization), Ok(server)) => {
@@ -331,61 +287,68 @@ impl Policies {
             }
         });
         let answer = answer.await;
-        self.compare_both(link, answer.as_ref(), request);
+        let (customization, server) = match &answer {
+            Some(Err(error)) if error.hook == ServeLab::HOOK => (None, Some(Some(Err(error)))),
+            Some(Err(error)) => (Some(Some(Err(error))), None),
+            Some(Ok(both)) => (Some(both.customization.as_ref().map(Ok)), Some(both.server.as_ref().map(Ok))),
+            None => (Some(None), Some(None)),
+        };
+        if let Some(customization) = customization {
+            link.compare(&self.engine, customization, &build_pod);
+        }
+        if let Some(server) = server {
+            link.compare(&self.engine, server, &serve_lab);
+        }
         answer
     }
 
-    fn compare_both(
-        &self,
-        link: &Link,
-        answer: Option<&Result<BothAnswers, CallError>>,
-        request: &LabRequest,
-    ) {
-        let build_pod = || Question::BuildPod(request.clone());
-        let lab_server = || Question::LabServer(request.clone());
-        match answer {
-            Some(Err(error)) if error.hook == Hook::LabServer => {
-                link.compare_error(&self.engine, error, lab_server);
+    /// Asks the policies of the chain, and collects their answers, up to the last one that the question wants.
+    async fn answers<Q: Question>(&self, question: &Q) -> Result<Vec<PolicyAnswer<Q::Answer>>, CallError> {
+        let chain = self.live.load_full();
+        let mut answers = Vec::new();
+        for link in asked::<Q>(&chain) {
+            let mut answer = link.answer(&self.engine, question).await;
+            if Q::SKIPPABLE {
+                answer = unless_skipped(link, answer)?.map(Ok);
             }
-            Some(Err(error)) => link.compare_error(&self.engine, error, build_pod),
-            Some(Ok(BothAnswers { customization, server, .. })) => {
-                link.compare_json(&self.engine, || json!(customization), build_pod);
-                link.compare_json(&self.engine, || json!(server), lab_server);
-            }
-            None => {
-                link.compare_json(&self.engine, || Value::Null, build_pod);
-                link.compare_json(&self.engine, || Value::Null, lab_server);
+            let Some(answer) = policy_answer::<Q>(link, answer)? else { continue };
+            let is_last = Q::is_last(&answer.value);
+            answers.push(answer);
+            if is_last {
+                break;
             }
         }
+        Ok(answers)
     }
+}
 
-    fn form_policy(&self) -> Option<Arc<Link>> {
-        self.live.load().iter().rev().find(|policy| policy.exports_form()).cloned()
+/// Returns the policies that are asked this question, in order.
+fn asked<Q: Question>(chain: &Chain) -> Vec<&Arc<Link>> {
+    match Q::ASKED {
+        Asked::All => chain.iter().collect(),
+        Asked::LastFirst => chain.iter().rev().collect(),
+        Asked::Last => chain.iter().rev().find(|policy| policy.answers::<Q>()).into_iter().collect(),
     }
 }
 
 /// Converts the answer of one policy to that of the chain. Returns `None` if the policy does not have the hook.
-fn deciding_answer<T>(
+fn policy_answer<Q: Question>(
     policy: &Policy,
-    answer: Option<Result<T, CallError>>,
-) -> Result<Option<PolicyAnswer<T>>, CallError> {
-    answer.transpose().map(|value| value.map(|value| PolicyAnswer { policy: policy.name().clone(), value }))
+    answer: Option<Result<Q::Answer, CallError>>,
+) -> Result<Option<PolicyAnswer<Q::Answer>>, CallError> {
+    let answer = answer.transpose()?;
+    Ok(answer.map(|value| PolicyAnswer { policy: policy.name().clone(), hook: Q::HOOK, value }))
 }
 
-/// Like [`deciding_answer`], but also returns `None` if the policy has failed and is skipped.
-fn skippable_answer<T>(
-    policy: &Policy,
-    answer: Option<Result<T, CallError>>,
-) -> Result<Option<PolicyAnswer<T>>, CallError> {
-    match deciding_answer(policy, answer) {
-        Err(error) if passed_over(policy, &error) => {
+/// Returns the answer, or `None` if the policy does not have the hook, or has failed and is skipped.
+fn unless_skipped<T>(policy: &Policy, answer: Option<Result<T, CallError>>) -> Result<Option<T>, CallError> {
+    match answer.transpose() {
+        Err(error)
+            if policy.spec.on_failure == OnFailure::Skip && error.kind.blame() == CallBlame::Policy =>
+        {
             tracing::warn!(policy = %policy.name(), %error, "the policy failed and is skipped");
             Ok(None)
         }
         answer => answer,
     }
-}
-
-fn passed_over(policy: &Policy, error: &CallError) -> bool {
-    policy.spec.on_failure == OnFailure::Skip && error.kind.blame() == CallBlame::Policy
 }

@@ -7,7 +7,7 @@ use oci_client::ParseError;
 use wasmspawner_core::policy::{Denial, FieldError, GrantViolation, HookError};
 
 use super::signature::{NotSigned, WrongKey};
-use crate::names::hook::Hook;
+use crate::contract::hooks::hook::Hook;
 use crate::names::message::{MESSAGES, message};
 use crate::names::policy_name::PolicyName;
 use wasmspawner_core::values::digest::DigestError;
@@ -402,7 +402,7 @@ mod tests {
     fn an_error_names_policy_hook_and_fields() {
         let kind =
             CallErrorKind::invalid(vec![FieldError::new("size", "is wrong"), FieldError::new("", "odd")]);
-        let error = CallError { policy: "site".into(), hook: Hook::ParseForm, kind };
+        let error = CallError { policy: "site".into(), hook: Hook::new("form.parse"), kind };
         assert_eq!(
             error.to_string(),
             "policy `site`, form.parse: the request is invalid: size: is wrong; /: odd"

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::chain::FailedPolicies;
+use crate::contract::hooks::metadata::ConfigSchema;
 use crate::engine::{Engine, EngineOptions};
 use crate::errors::LoadError;
 use crate::limits::patience::Patience;
@@ -38,8 +39,8 @@ pub async fn inspect(spec: PolicySpec, options: EngineOptions) -> Result<Inspect
     let (name, patience) = (spec.name.clone(), Patience::default());
     let failed = |kind| LoadError { policy: name.clone(), kind };
     let policy = loader::described(&engine, spec, &component.bytes, &patience).await.map_err(failed)?;
-    let config_schema = patience.ask(|| policy.config_schema(&engine)).await;
-    let config_schema = config_schema.map_err(|error| failed(loader::trial(error)))?;
+    let config_schema = patience.ask(|| policy.asked(&engine, &ConfigSchema)).await;
+    let config_schema = config_schema.map_err(|error| failed(loader::trial(error)))?.unwrap_or_default();
     let ty = policy.component_type();
     Ok(InspectedPolicy {
         policy: policy.loaded(),

@@ -12,7 +12,6 @@ use wasmspawner_core::config::CallLimits;
 use wasmtime::ResourceLimiter;
 
 use self::shared_memory::SharedMemory;
-use crate::names::hook::Hook;
 
 /// The limits of one call of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,16 +56,6 @@ impl Limits {
         }
     }
 
-    /// Returns the limits for a call of this hook: a menu of ten thousand images is larger than other answers.
-    pub(crate) fn for_hook(self, hook: Hook) -> Self {
-        match hook {
-            Hook::ImageMenu => Self { answer_bytes: self.answer_bytes.max(MENU_BYTES), ..self },
-            // The service reads the whole memory of the instance.
-            Hook::Prepare => Self { answer_bytes: self.memory_bytes, ..self },
-            _ => self,
-        }
-    }
-
     /// Returns the longest time that a call may take, whether it computes or not. It is long, because a busy machine is
     /// not the policy's fault. It ends calls that neither compute nor return.
     pub(crate) fn wall_clock(&self) -> Duration {
@@ -78,9 +67,6 @@ impl Limits {
 pub(crate) fn as_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
-
-/// The maximum size of a menu of images, in bytes.
-const MENU_BYTES: usize = 8 << 20;
 
 /// The number of bytes that are reserved for each memory of the pool.
 pub(crate) const MEMORY_SLOT: usize = 128 << 20;

@@ -76,7 +76,11 @@ mod tests {
                 times += 1;
                 async {
                     sleep(Duration::from_secs(2)).await;
-                    answer.map_err(|kind| CallError { policy: "busy".into(), hook: Hook::Quota, kind })
+                    answer.map_err(|kind| CallError {
+                        policy: "busy".into(),
+                        hook: Hook::new("quota.limits"),
+                        kind,
+                    })
                 }
             })
             .await;

@@ -1,5 +1,4 @@
-//! Names of policies and hooks, and messages of policies.
+//! Names of policies, and their messages.
 
-pub(crate) mod hook;
 pub(crate) mod message;
 pub(crate) mod policy_name;

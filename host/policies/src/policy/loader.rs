@@ -6,6 +6,11 @@ use wasmspawner_core::users::quota::Usage;
 
 use super::Policy;
 use super::prepared::{NotPrepared, prepared};
+use crate::contract::hooks::config::Validate;
+use crate::contract::hooks::form::RenderForm;
+use crate::contract::hooks::images::OfferImages;
+use crate::contract::hooks::metadata::Describe;
+use crate::contract::hooks::quota::LimitUser;
 use crate::contract::package;
 use crate::engine::{Engine, EngineOptions};
 use crate::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
@@ -77,8 +82,8 @@ pub(crate) async fn described(
     let mut policy = Policy::new(spec, digest, engine, &component)?;
     policy.set_data(data);
     patience.ask(|| policy.check_types(engine)).await.map_err(trial)?;
-    let info = patience.ask(|| policy.describe(engine)).await.map_err(trial)?;
-    policy.set_info(info);
+    let info = patience.ask(|| policy.asked(engine, &Describe)).await.map_err(trial)?;
+    policy.set_info(info.unwrap_or_default());
     Ok(policy)
 }
 
@@ -142,14 +147,16 @@ fn pinned(spec: &PolicySpec, bytes: &[u8]) -> Result<Digest, LoadErrorKind> {
 
 async fn check_config(engine: &Engine, policy: &Policy, patience: &Patience) -> Result<(), LoadErrorKind> {
     let empty = policy.spec.config.as_object().is_some_and(serde_json::Map::is_empty);
-    if !policy.takes_config() && !empty {
+    if !policy.answers::<Validate>() && !empty {
         return Err(LoadErrorKind::ConfigNotTaken);
     }
-    let warnings = patience.ask(|| policy.validate(engine)).await.map_err(|error| match error.kind {
-        CallErrorKind::Invalid(problems) => LoadErrorKind::Config(problems),
-        other => LoadErrorKind::Trial(other),
-    })?;
-    for warning in warnings {
+    let question = Validate(Arc::clone(&policy.config));
+    let warnings =
+        patience.ask(|| policy.asked(engine, &question)).await.map_err(|error| match error.kind {
+            CallErrorKind::Invalid(problems) => LoadErrorKind::Config(problems),
+            other => LoadErrorKind::Trial(other),
+        })?;
+    for warning in warnings.unwrap_or_default() {
         tracing::warn!(policy = %policy.name(), warning, "the policy's configuration");
     }
     Ok(())
@@ -159,12 +166,10 @@ async fn check_config(engine: &Engine, policy: &Policy, patience: &Patience) -> 
 async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     let nobody = User { name: "policy-trial".into(), ..User::default() };
     let context = FormContext { user: nobody.clone(), ..FormContext::default() };
-    let form = policy.render_form(engine, &context).await.map(|answer| answer.map(drop));
-    let quota = policy
-        .limits(engine, &nobody, Usage::default(), &Subject::default())
-        .await
-        .map(|answer| answer.map(drop));
-    let menu = policy.image_menu(engine, &context).await.map(|answer| answer.map(drop));
+    let limits = LimitUser { user: nobody, usage: Usage::default(), subject: Subject::default() };
+    let form = policy.ask(engine, &RenderForm(context.clone())).await.map(|answer| answer.map(drop));
+    let quota = policy.ask(engine, &limits).await.map(|answer| answer.map(drop));
+    let menu = policy.ask(engine, &OfferImages(context)).await.map(|answer| answer.map(drop));
     let errors = form.into_iter().chain(quota).chain(menu).filter_map(Result::err);
     let failures = errors.filter(|error| error.kind.blame() != CallBlame::Request);
     // Errors that will occur again come before overloads, which may not.

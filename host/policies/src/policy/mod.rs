@@ -1,9 +1,7 @@
 //! One policy: a checked component that can be called.
 
-pub(crate) mod checked_answer;
 pub(crate) mod loader;
 pub(crate) mod prepared;
-pub(crate) mod question;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,13 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use tracing::Instrument;
 use wasmspawner_core::config::OnFailure;
-use wasmspawner_core::images::{ImageMenu, WantedImage};
-use wasmspawner_core::policy::form::{Form, FormContext};
-use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer, Options,
-    Subject, User, Verdict,
-};
-use wasmspawner_core::users::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre, types};
 
 use super::engine::{Engine, Stopwatch};
@@ -25,13 +16,14 @@ use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::limits::Limits;
 use super::signature::Trust;
 use super::site_data::LiveData;
-use crate::contract::call::Call;
 use crate::contract::call_state::{CallState, Given};
-use crate::contract::hook_table::{Calling, Ended, Guest, HookTable, PolicyInfo};
+use crate::contract::guest::{Calling, Ended, Guest};
+use crate::contract::hooks::hook::Hook;
+use crate::contract::hooks::metadata::{Describe, PolicyInfo};
+use crate::contract::hooks::{About, Exports, Question, prepare};
 use crate::contract::package;
 use crate::engine::background::Pace;
 use crate::limits::slots::PolicySlots;
-use crate::names::hook::Hook;
 use crate::names::message::message;
 use crate::names::policy_name::PolicyName;
 use crate::reports::loaded_policy::{LoadedPolicy, Preparation};
@@ -45,7 +37,7 @@ pub(crate) struct Policy {
     pub(crate) spec: PolicySpec,
     pub(crate) digest: Digest,
     component: InstancePre<CallState>,
-    hooks: Arc<HookTable>,
+    exports: Arc<Exports>,
     pub(crate) config: Arc<str>,
     data: Arc<LiveData>,
     info: PolicyInfo,
@@ -56,6 +48,13 @@ pub(crate) struct Policy {
     has_failed: AtomicBool,
     pace: Pace,
     slots: PolicySlots,
+}
+
+/// A call of a policy, apart from the function itself.
+struct Call {
+    hook: Hook,
+    about: About,
+    limits: Limits,
 }
 
 impl Policy {
@@ -71,7 +70,7 @@ impl Policy {
             .map_err(|error| LoadErrorKind::Link(message(format!("{error:#}"))))?;
         let spec = PolicySpec { limits: spec.limits.within_the_engine(), ..spec };
         Ok(Self {
-            hooks: Arc::new(package::hooks_of(&pre)?),
+            exports: Arc::new(Exports::find(&pre)?),
             config: spec.config.to_string().into(),
             component: pre,
             spec,
@@ -145,7 +144,7 @@ impl Policy {
     }
 
     pub(crate) fn can_be_prepared(&self) -> bool {
-        self.hooks.prepare.is_some()
+        self.exports.has_prepare()
     }
 
     pub(crate) fn set_preparation(&mut self, preparation: Preparation) {
@@ -154,10 +153,6 @@ impl Policy {
 
     pub(crate) fn name(&self) -> &PolicyName {
         &self.spec.name
-    }
-
-    pub(crate) fn takes_config(&self) -> bool {
-        self.hooks.config.is_some()
     }
 
     pub(crate) fn note_error(&self, error: String) {
@@ -174,7 +169,7 @@ impl Policy {
             digest: self.digest,
             signed_by: self.trust.key_name().map(str::to_owned),
             wit_version: format!("wasmspawner:policy@{}", package::VERSION),
-            hooks: self.hooks.names(),
+            hooks: self.exports.names(),
             grants: self.spec.grants.given(),
             preparation: self.preparation.clone(),
             loaded_at: self.loaded_at,
@@ -187,15 +182,8 @@ impl Policy {
 
     /// Loads every exported hook into one instance, which checks the types of the hooks.
     pub(crate) async fn check_types(&self, engine: &Engine) -> Result<(), CallError> {
-        self.on_fresh_instance(engine, Hook::Describe, self.hooks.check_types()).await
-    }
-
-    pub(crate) async fn describe(&self, engine: &Engine) -> Result<PolicyInfo, CallError> {
-        self.on_fresh_instance(engine, Hook::Describe, self.hooks.metadata.describe()).await
-    }
-
-    pub(crate) async fn config_schema(&self, engine: &Engine) -> Result<String, CallError> {
-        self.on_fresh_instance(engine, Hook::Describe, self.hooks.metadata.config_schema()).await
+        let call = Call { hook: Describe::HOOK, about: About::default(), limits: self.spec.limits };
+        self.on_fresh_instance(engine, call, self.exports.check_types(), Ok).await
     }
 
     /// Returns the type of the component, with its imported and exported interfaces.
@@ -203,11 +191,35 @@ impl Policy {
         self.component.component().component_type()
     }
 
-    /// Returns the policy's warnings about its configuration. If the policy finds errors, all of them are in
-    /// [`CallErrorKind::Invalid`]. A policy that accepts no configuration has no warnings.
-    pub(crate) async fn validate(&self, engine: &Engine) -> Result<Vec<String>, CallError> {
-        let Some(hook) = &self.hooks.config else { return Ok(Vec::new()) };
-        self.on_fresh_instance(engine, Hook::Validate, hook.validate(&self.config)).await
+    /// True if the policy can be asked this question.
+    pub(crate) fn answers<Q: Question>(&self) -> bool {
+        Q::interface(&self.exports).is_some()
+    }
+
+    /// Asks the policy. Returns `None` if the policy does not have the hook. The check of the answer is a part of the
+    /// call.
+    pub(crate) async fn ask<Q: Question>(
+        &self,
+        engine: &Engine,
+        question: &Q,
+    ) -> Option<Result<Q::Answer, CallError>> {
+        let run = question.call(Q::interface(&self.exports)?);
+        let call = Call { hook: Q::HOOK, about: question.about(), limits: Q::limits(self.spec.limits) };
+        Some(
+            self.on_fresh_instance(engine, call, run, |answer| {
+                Q::check(answer, &self.spec.name, &self.spec.grants)
+            })
+            .await,
+        )
+    }
+
+    /// Like [`Policy::ask`], with the error outside.
+    pub(crate) async fn asked<Q: Question>(
+        &self,
+        engine: &Engine,
+        question: &Q,
+    ) -> Result<Option<Q::Answer>, CallError> {
+        self.ask(engine, question).await.transpose()
     }
 
     /// Runs `prepare`, and then calls `read` with the instance. Returns `None` if the policy does not have the hook.
@@ -216,7 +228,7 @@ impl Policy {
         engine: &Engine,
         read: impl FnOnce(Guest, wasmtime::Result<()>) -> BoxFuture<'a, Ended<T>> + Send + 'a,
     ) -> Option<Result<T, CallError>> {
-        let run = self.hooks.prepare.as_ref()?.run();
+        let run = self.exports.prepare()?;
         let call = |guest| -> BoxFuture<'a, Ended<T>> {
             Box::pin(async move {
                 let (guest, ran) = run(guest).await;
@@ -224,133 +236,21 @@ impl Policy {
             })
         };
         let make = |state, limits| engine.call_here(&self.component, &self.slots, state, limits, call);
-        Some(self.watched(engine, Hook::Prepare.into(), make).await)
-    }
-
-    pub(crate) fn hears_events(&self) -> bool {
-        self.hooks.events.is_some()
-    }
-
-    pub(crate) fn exports_form(&self) -> bool {
-        self.hooks.form.is_some()
-    }
-
-    /// Returns `None` if the policy does not have the hook, as the methods below do.
-    pub(crate) async fn render_form(
-        &self,
-        engine: &Engine,
-        context: &FormContext,
-    ) -> Option<Result<Form, CallError>> {
-        let hook = self.hooks.form.as_ref()?;
-        let check = |form| checked_answer::form(form, &self.spec);
-        Some(self.checked_call(engine, Hook::RenderForm, hook.render(context), check).await)
-    }
-
-    pub(crate) async fn parse_form(
-        &self,
-        engine: &Engine,
-        submission: &Options,
-        context: &FormContext,
-    ) -> Option<Result<Options, CallError>> {
-        let hook = self.hooks.form.as_ref()?;
-        Some(self.on_fresh_instance(engine, Hook::ParseForm, hook.parse(submission, context)).await)
-    }
-
-    pub(crate) async fn limits(
-        &self,
-        engine: &Engine,
-        user: &User,
-        usage: Usage,
-        subject: &Subject,
-    ) -> Option<Result<Quota, CallError>> {
-        let hook = self.hooks.quota.as_ref()?;
-        let call = Call { subject: subject.clone(), ..Hook::Quota.into() };
-        Some(self.on_fresh_instance(engine, call, hook.limits(user, usage)).await)
-    }
-
-    pub(crate) async fn authorize(
-        &self,
-        engine: &Engine,
-        request: &AuthorizeRequest,
-    ) -> Option<Result<Verdict, CallError>> {
-        let hook = self.hooks.authorize.as_ref()?;
-        let call = Call { subject: request.subject.clone(), ..Hook::Authorize.into() };
-        Some(self.on_fresh_instance(engine, call, hook.decide(request)).await)
-    }
-
-    pub(crate) async fn inject(
-        &self,
-        engine: &Engine,
-        request: &InjectRequest,
-        subject: &Subject,
-    ) -> Option<Result<InjectVerdict, CallError>> {
-        let hook = self.hooks.inject.as_ref()?;
-        let call = Call { subject: subject.clone(), ..Hook::Inject.into() };
-        Some(self.on_fresh_instance(engine, call, hook.decide(request)).await)
-    }
-
-    pub(crate) async fn on_event(&self, engine: &Engine, event: &LabEvent) -> Option<Result<(), CallError>> {
-        let hook = self.hooks.events.as_ref()?;
-        let call = Call { subject: event.subject.clone(), ..Hook::Events.into() };
-        Some(self.on_fresh_instance(engine, call, hook.on_event(event)).await)
-    }
-
-    pub(crate) async fn customize(
-        &self,
-        engine: &Engine,
-        request: &LabRequest,
-    ) -> Option<Result<Customization, CallError>> {
-        let hook = self.hooks.build_pod.as_ref()?;
-        let call = Call::about(Hook::BuildPod, request);
-        Some(self.on_fresh_instance(engine, call, hook.customize(request)).await)
-    }
-
-    pub(crate) async fn lab_server(
-        &self,
-        engine: &Engine,
-        request: &LabRequest,
-    ) -> Option<Result<LabServer, CallError>> {
-        let hook = self.hooks.lab_server.as_ref()?;
-        let call = Call::about(Hook::LabServer, request);
-        Some(self.on_fresh_instance(engine, call, hook.decide(request)).await)
-    }
-
-    /// Returns `Some(Ok(None))` if the policy has the hook, but no menu.
-    pub(crate) async fn image_menu(
-        &self,
-        engine: &Engine,
-        context: &FormContext,
-    ) -> Option<Result<Option<ImageMenu>, CallError>> {
-        let hook = self.hooks.images.as_ref()?;
-        Some(self.checked_call(engine, Hook::ImageMenu, hook.menu(context), checked_answer::menu).await)
-    }
-
-    pub(crate) async fn prepull(&self, engine: &Engine) -> Option<Result<Vec<WantedImage>, CallError>> {
-        let hook = self.hooks.images.as_ref()?;
-        Some(self.checked_call(engine, Hook::Prepull, hook.prepull(), checked_answer::wanted).await)
+        let limits = prepare::limits(self.spec.limits);
+        Some(self.watched(engine, Call { hook: prepare::HOOK, about: About::default(), limits }, make).await)
     }
 
     async fn on_fresh_instance<T: Send + 'static>(
         &self,
         engine: &Engine,
-        call: impl Into<Call>,
-        run: Calling<T>,
-    ) -> Result<T, CallError> {
-        self.checked_call(engine, call, run, Ok).await
-    }
-
-    /// Makes a call. The check of the answer is a part of the call.
-    async fn checked_call<T: Send + 'static>(
-        &self,
-        engine: &Engine,
-        call: impl Into<Call>,
+        call: Call,
         run: Calling<T>,
         check: impl FnOnce(T) -> Result<T, CallErrorKind>,
     ) -> Result<T, CallError> {
         let make = async |state, limits| {
             engine.call(&self.component, &self.slots, state, limits, &self.pace, run).await.and_then(check)
         };
-        self.watched(engine, call.into(), make).await
+        self.watched(engine, call, make).await
     }
 
     /// Makes a call with `make`. Measures and traces it, and keeps its error if it fails.
@@ -361,8 +261,7 @@ impl Policy {
         make: impl AsyncFnOnce(CallState, Limits) -> Result<T, CallErrorKind>,
     ) -> Result<T, CallError> {
         let stopwatch = Stopwatch::start();
-        let Call { hook, lab, subject } = call;
-        let limits = self.spec.limits.for_hook(hook);
+        let Call { hook, about: About { lab, subject }, limits } = call;
         let inventory = engine.options.inventory.clone();
         let given = Given { config: self.config.clone(), data: self.data.now(), lab, subject, inventory };
         let state = CallState::new(self.name().clone(), given, &limits);

@@ -13,7 +13,7 @@ use wasmtime::component::{Component, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
 use super::Policy;
-use crate::contract::hook_table::{Ended, Guest};
+use crate::contract::guest::{Ended, Guest};
 use crate::engine::Engine;
 use crate::errors::{CallError, LoadErrorKind};
 use crate::limits::patience::Patience;

@@ -7,16 +7,16 @@ use wasmspawner_core::users::quota::{Quota, Usage};
 use crate::context::rules::SiteRules;
 use crate::errors::SpawnError;
 use crate::errors::denied_by::DeniedBy;
-use wasmspawner_policies::{Hook, PolicyAnswer};
+use wasmspawner_policies::PolicyAnswer;
 
 /// Asks the policies whether the user may do something.
 pub(crate) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
     let answers = rules.policies.authorize(question).await?;
-    for PolicyAnswer { policy, value } in answers {
+    for PolicyAnswer { policy, hook, value } in answers {
         if let Verdict::Deny(Denial { message, rule }) = value {
             let (user, action) = (&question.user.name, question.action);
             tracing::info!(user, ?action, %policy, rule, message, "a policy does not allow it");
-            return Err(SpawnError::denied(message, DeniedBy::policy(&policy, Hook::Authorize, rule)));
+            return Err(SpawnError::denied(message, DeniedBy::policy(&policy, hook, rule)));
         }
     }
     Ok(())
@@ -31,16 +31,14 @@ pub(crate) async fn limits(
     let usage = Usage { labs: subject.use_of_user.labs };
     let answers = rules.policies.limits(user, usage, subject).await?;
     let of_site = Quota { labs: Some(rules.config.limits.per_user.labs.get()), ..Quota::default() };
-    let quotas = quotas(answers);
-    let rules = quotas.iter().map(|(source, quota)| {
-        (DeniedBy { source: source.clone(), rule: Hook::Quota.name().to_owned() }, quota)
-    });
+    let of_policies =
+        answers.iter().map(|answer| (DeniedBy::policy(&answer.policy, answer.hook, None), &answer.value));
     let of_site = (DeniedBy::configuration("limits.per_user.labs"), &of_site);
-    for (by, quota) in rules.chain([of_site]) {
+    for (by, quota) in of_policies.chain([of_site]) {
         let allowed = quota.allows_another_lab(usage);
         allowed.map_err(|refusal| SpawnError::denied(refusal.to_string(), by))?;
     }
-    Ok(quotas)
+    Ok(quotas(answers))
 }
 
 /// Returns the quotas with the policies that have set them.

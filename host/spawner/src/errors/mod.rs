@@ -251,7 +251,8 @@ mod tests {
     #[test]
     fn only_a_policy_that_is_to_blame_has_failed() {
         let error = |kind| {
-            SpawnError::from(CallError { policy: "site".into(), hook: Hook::Authorize, kind }).into_failure()
+            SpawnError::from(CallError { policy: "site".into(), hook: Hook::new("authorize.decide"), kind })
+                .into_failure()
         };
         let blamed = |kind| {
             let failure = error(kind);

@@ -1,9 +1,34 @@
+//! `events`: hears what happened to labs.
+
 use wasmspawner_core::policy::{Happening, LabEvent};
 
-use super::super::bindings::hooks::events as wit;
+use super::hook::Hook;
+use super::{About, Exports, Question, call};
+use crate::contract::bindings::hooks::events as wit;
+use crate::contract::guest::Calling;
 use crate::limits::as_millis;
 
-pub(in super::super) fn lab_event(event: &LabEvent) -> wit::Event {
+impl Question for LabEvent {
+    const HOOK: Hook = Hook::new("events.on-event");
+
+    type Interface = wit::GuestIndices;
+    type Answer = ();
+
+    fn interface(exports: &Exports) -> Option<&wit::GuestIndices> {
+        exports.events.as_ref()
+    }
+
+    fn call(&self, interface: &wit::GuestIndices) -> Calling<()> {
+        let event = lab_event(self);
+        call!(interface, |exports, store| exports.call_on_event(&mut store, &event), Ok)
+    }
+
+    fn about(&self) -> About {
+        self.subject.clone().into()
+    }
+}
+
+fn lab_event(event: &LabEvent) -> wit::Event {
     let LabEvent { what, at, username, server, operation, image, took, reason, message, subject: _ } = event;
     wit::Event {
         what: match what {

@@ -1,20 +1,12 @@
-//! The WIT package `wasmspawner:policy`, as the service implements it.
-//!
-//! The generated types stay in this module: `hooks` calls a policy with the core's types, `imports` offers the host's
-//! functions, and `convert` converts between the generated types and the core's.
-
-mod bindings;
-mod convert;
-mod hooks;
-mod imports;
+//! The WIT package `wasmspawner:policy`: its version, and what a component may import and export.
 
 use wasmtime::component::{Component, Linker};
 
 use super::call_state::CallState;
+use super::hooks::Exports;
+use super::imports;
 use crate::errors::LoadErrorKind;
 use crate::names::message::message;
-
-pub(crate) use hooks::hooks_of;
 
 /// The version of the package.
 pub(crate) const VERSION: &str = "0.1.0";
@@ -56,7 +48,7 @@ fn check_exports<'a>(exports: impl Iterator<Item = &'a str>) -> Result<(), LoadE
     }
     let is_known = |name: &str| {
         name.split_once('@')
-            .is_some_and(|(interface, number)| number == VERSION && hooks::INTERFACES.contains(&interface))
+            .is_some_and(|(interface, number)| number == VERSION && Exports::NAMES.contains(&interface))
     };
     match own.into_iter().find(|name| !is_known(name)) {
         Some(unknown) => {

@@ -1,11 +1,11 @@
 //! The host's functions that a policy can import.
 
-use wasmspawner_core::images::{Repository, RepositoryImages};
+use wasmspawner_core::images::{ImageReference, KnownTag, NodeImages, Repository, RepositoryImages};
 use wasmtime::component::{HasSelf, Linker};
 
 use super::bindings::{FullPolicy, host, types};
+use super::call_state::CallState;
 use super::convert;
-use crate::contract::call_state::CallState;
 
 /// Adds the host's functions to the linker.
 pub(super) fn add_to(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
@@ -45,7 +45,7 @@ impl host::Host for CallState {
         let Ok(repository) = repository.parse::<Repository>() else { return Vec::new() };
         let (registries, nodes) = (self.inventory().registries(), self.inventory().nodes());
         let tags = registries.repository(&repository).map(RepositoryImages::tags).unwrap_or_default();
-        tags.iter().map(|known| convert::known_image(&repository, known, &nodes)).collect()
+        tags.iter().map(|known| known_image(&repository, known, &nodes)).collect()
     }
 
     fn data(&mut self, name: String) -> Option<host::SiteData> {
@@ -81,5 +81,17 @@ impl host::Host for CallState {
 
     fn expand(&mut self, template: String) -> Result<String, String> {
         self.expand_template(template)
+    }
+}
+
+/// Converts a tag to the form for policies, with the number of nodes that have its image.
+fn known_image(repository: &Repository, known: &KnownTag, nodes: &NodeImages) -> host::KnownImage {
+    let image =
+        ImageReference { repository: repository.clone(), tag: Some(known.tag.clone()), digest: known.digest };
+    host::KnownImage {
+        tag: known.tag.to_string(),
+        digest: known.digest.map(|digest| digest.to_string()),
+        size_bytes: known.digest.and_then(|digest| nodes.size(repository, digest)),
+        nodes_with: u32::try_from(nodes.with(&image)).unwrap_or(u32::MAX),
     }
 }

@@ -1,9 +1,9 @@
 use wasmspawner_core::policy::{Denial, FieldError, Group, HookError, Options, User, Value};
 use wasmspawner_core::users::quota::UserQuota;
 
-use super::super::bindings::types as wit;
+use crate::contract::bindings::types as wit;
 
-pub(in super::super) fn user(user: &User) -> wit::User {
+pub(in crate::contract) fn user(user: &User) -> wit::User {
     let quota = |quota: UserQuota| wit::UserQuota {
         cpu_millis: quota.cpu_millis,
         memory_bytes: quota.memory_bytes,
@@ -21,7 +21,7 @@ pub(in super::super) fn user(user: &User) -> wit::User {
     }
 }
 
-pub(in super::super) fn option_entries(options: &Options) -> Vec<wit::OptionEntry> {
+pub(in crate::contract) fn option_entries(options: &Options) -> Vec<wit::OptionEntry> {
     let value = |value: &Value| match value {
         Value::Boolean(value) => wit::Value::Boolean(*value),
         Value::Integer(value) => wit::Value::Integer(*value),
@@ -32,7 +32,7 @@ pub(in super::super) fn option_entries(options: &Options) -> Vec<wit::OptionEntr
 }
 
 /// Converts entries to options. If several entries have the same name, the last one wins.
-pub(in super::super) fn options(entries: Vec<wit::OptionEntry>) -> Options {
+pub(in crate::contract) fn options(entries: Vec<wit::OptionEntry>) -> Options {
     let value = |value| match value {
         wit::Value::Boolean(value) => Value::Boolean(value),
         wit::Value::Integer(value) => Value::Integer(value),
@@ -42,16 +42,16 @@ pub(in super::super) fn options(entries: Vec<wit::OptionEntry>) -> Options {
     entries.into_iter().map(|entry| (entry.name, value(entry.value))).collect()
 }
 
-pub(in super::super) fn field_errors(errors: Vec<wit::FieldError>) -> Vec<FieldError> {
+pub(in crate::contract) fn field_errors(errors: Vec<wit::FieldError>) -> Vec<FieldError> {
     errors.into_iter().map(|error| FieldError { field: error.field, message: error.message }).collect()
 }
 
-pub(super) fn denial(denial: wit::Denial) -> Denial {
+pub(in crate::contract) fn denial(denial: wit::Denial) -> Denial {
     let wit::Denial { message, rule } = denial;
     Denial { message, rule }
 }
 
-pub(in super::super) fn hook_error(error: wit::Error) -> HookError {
+pub(in crate::contract) fn hook_error(error: wit::Error) -> HookError {
     match error {
         wit::Error::Denied(why) => HookError::Denied(denial(why)),
         wit::Error::Invalid(errors) => HookError::Invalid(field_errors(errors)),

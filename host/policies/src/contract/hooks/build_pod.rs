@@ -1,3 +1,8 @@
+//! `build-pod`: customizes a lab's pod.
+
+use std::sync::Arc;
+
+use serde_json::Value;
 use wasmspawner_core::policy::{
     AccessMode, AffinityPreset, ClaimReclaim, ClaimSource, ClaimTemplate, Customization, EmptyDirSource,
     EnvValue, EnvVar, Image, InitContainer, InitRun, KeyRef, LabRequest, Mount, NfsSource, ObjectSource,
@@ -5,19 +10,48 @@ use wasmspawner_core::policy::{
     Volume, VolumeSource,
 };
 
-use super::super::bindings::hooks::build_pod as wit;
-use super::super::bindings::types;
-use super::user::{option_entries, user};
+use super::hook::Hook;
+use super::{About, Exports, Question, call, input, refusal};
+use crate::contract::bindings::hooks::build_pod as wit;
+use crate::contract::bindings::types;
+use crate::contract::convert::{option_entries, user};
+use crate::contract::guest::Calling;
 
-pub(in super::super) fn lab_request(request: &LabRequest) -> wit::Request {
-    wit::Request {
-        user: user(&request.user),
-        server: request.server.clone(),
-        options: option_entries(&request.options),
+/// Asks what the pod of a lab should have.
+#[derive(Clone)]
+pub(crate) struct BuildPod(pub(crate) Arc<LabRequest>);
+
+impl Question for BuildPod {
+    const HOOK: Hook = Hook::new("build-pod.customize");
+
+    type Interface = wit::GuestIndices;
+    type Answer = Customization;
+
+    fn interface(exports: &Exports) -> Option<&wit::GuestIndices> {
+        exports.build_pod.as_ref()
+    }
+
+    fn call(&self, interface: &wit::GuestIndices) -> Calling<Customization> {
+        let request = wit::Request {
+            user: user(&self.0.user),
+            server: self.0.server.clone(),
+            options: option_entries(&self.0.options),
+        };
+        call!(interface, |exports, store| exports.call_customize(&mut store, &request), |answer| {
+            answer.map(customization).map_err(refusal)
+        })
+    }
+
+    fn about(&self) -> About {
+        About { lab: self.0.fields.clone(), subject: self.0.subject.clone() }
+    }
+
+    fn input(&self) -> Option<Value> {
+        Some(input::of_lab(&self.0))
     }
 }
 
-pub(in super::super) fn customization(answer: wit::Customization) -> Customization {
+fn customization(answer: wit::Customization) -> Customization {
     Customization {
         image: answer.image.map(image),
         env: each(answer.env, env_var),
