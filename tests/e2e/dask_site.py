@@ -84,7 +84,7 @@ class DaskSite(KernelSite):
 
     def pool(self, name: str, user: str = USER) -> dict | None:
         """What the service says about a pool; None if there is none."""
-        answer = self.lone.ask("GET", f"/labs/{user}/dask-pool/{name}")
+        answer = self.lone.ask("GET", f"/labs/{user}/dask-pools/{name}")
         return answer.json() if answer.ok else None
 
     def objects(self, user: str) -> list[str]:

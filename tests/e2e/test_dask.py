@@ -238,7 +238,7 @@ def test_nothing_is_left_of_the_pools_of_a_lab_that_is_deleted(site, monkeypatch
     assert len(site.objects("bea")) > 5
     assert site.lone.ask("DELETE", "/labs/bea").status_code == 202
     eventually(lambda: site.lone.ask("GET", "/labs/bea").status_code == 404, what="the lab is gone")
-    assert site.lone.ask("GET", "/labs/bea/dask-pool").json() in ([], None)
+    assert site.lone.ask("GET", "/labs/bea/dask-pools").json() in ([], None)
     eventually(lambda: not site.objects("bea"), what="its objects are gone")
     eventually(lambda: not site.processes("bea"), what="its processes are gone")
     for pool in pools:

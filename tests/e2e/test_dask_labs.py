@@ -38,7 +38,7 @@ def test_a_notebook_s_pool_computes_and_shows_its_dashboard_to_its_user_alone(wo
     user, jupyter = lab
     kernel = jupyter.start_kernel("python3")
     assert jupyter.run(kernel, START) == "42\n"
-    pool = service(world, f"/labs/{user}/dask-pool/mine").json()
+    pool = service(world, f"/labs/{user}/dask-pools/mine").json()
     assert (pool["status"], pool["workers"]["desired"]) == ("running", 2)
     jupyter.run(kernel, "pool.wait_for_workers(2, timeout=60)")
     assert jupyter.run(kernel, REPRESENTATION) == "True running\n"
@@ -65,7 +65,7 @@ def test_a_notebook_s_pool_computes_and_shows_its_dashboard_to_its_user_alone(wo
 
     world.hub_api("DELETE", f"/users/{user}/server")
     eventually(lambda: not world.servers(user), what="the Hub's server is gone")
-    eventually(lambda: service(world, f"/labs/{user}/dask-pool/mine").status_code == 404, what="the pool is gone")
+    eventually(lambda: service(world, f"/labs/{user}/dask-pools/mine").status_code == 404, what="the pool is gone")
 
 
 def get(world, path, headers):

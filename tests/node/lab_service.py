@@ -82,7 +82,7 @@ class LabService:
 
     def ask_pool(self, method: str, user: str, pool: str, path: str = "", **options) -> requests.Response:
         """Ask something about a Dask pool of the user's lab."""
-        return self._ask(method, user, f"/dask-pool/{pool}{path}", **options)
+        return self._ask(method, user, f"/dask-pools/{pool}{path}", **options)
 
     def prepulls(self) -> dict:
         """What nodes pull before somebody asks for it."""

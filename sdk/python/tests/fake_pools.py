@@ -100,7 +100,7 @@ class Pool:
         (self.folder / "tls.key").write_text(self.body["tls"]["key"])
         (self.folder / "token").write_text(KEEPER_TOKEN)
         ports = {"scheduler_port": 8786, "dashboard_port": 8787, "worker_port": 8788, "nanny_port": 8789}
-        pool = {"url": f"{self.fake.url}/labs/ada/dask-pool/{self.name}", **ports}
+        pool = {"url": f"{self.fake.url}/labs/ada/dask-pools/{self.name}", **ports}
         pool.update(threads=1, memory_bytes=400_000_000, idle_seconds=self.body["idle_timeout"])
         (self.folder / "pool.json").write_text(json.dumps(pool))
 
@@ -208,20 +208,21 @@ class FakePools:
     async def handle(self, request):
         path = request.raw_path.removeprefix("/spawner/v1")
         body = await request.json() if request.can_read_body else None
-        verb = path.rpartition("/")[2]
+        below = path.removeprefix("/labs/ada/dask-pools").strip("/")
+        verb = "pool" if request.method == "POST" and "/" not in below else path.rpartition("/")[2]
         self.requests.append(SimpleNamespace(method=request.method, path=path, body=body))
         if self.away:
             return web.Response(status=503)
         if answers := self.answers.get(f"{request.method} {verb}"):
             return await answers.pop(0)(request)
-        assert path.startswith("/labs/ada/dask-pool"), path
-        name, _, verb = path.removeprefix("/labs/ada/dask-pool").strip("/").partition("/")
+        assert path.startswith("/labs/ada/dask-pools"), path
+        name, _, verb = path.removeprefix("/labs/ada/dask-pools").strip("/").partition("/")
         token = KEEPER_TOKEN if verb == "scheduler" else TOKEN
         assert request.headers["Authorization"] == f"Bearer {token}"
         if not name:
             return web.json_response(sorted(self.pools))
         pool = self.pools.get(name)
-        if verb == "spawn":
+        if request.method == "POST" and not verb:
             return await self.spawn(name, pool, body)
         if pool is None:
             return problem(404, f"there is no pool {name}", "unknown_pool")
@@ -236,7 +237,8 @@ class FakePools:
             await pool.start()
         else:
             pool.fields = self.held
-        return web.Response(status=303, headers={"Location": f"/spawner/v1/labs/ada/dask-pool/{name}"})
+        location = {"Location": f"/spawner/v1/labs/ada/dask-pools/{name}"}
+        return web.json_response(pool.document(), status=201, headers=location)
 
     async def get_(self, _request, pool, _body):
         return web.json_response(pool.document())

@@ -50,7 +50,7 @@ def asked(pools, *methods):
 
 
 async def test_the_policys_refusal_is_a_permission_error_with_its_words(pools):
-    pools.answers["POST spawn"] = [refuse(403, "at most 2 pools")]
+    pools.answers["POST pool"] = [refuse(403, "at most 2 pools")]
     with pytest.raises(PermissionError, match=r"^at most 2 pools$"):
         await start()
     assert asked(pools, "DELETE") == []
@@ -67,7 +67,7 @@ async def test_the_policys_refusal_is_a_permission_error_with_its_words(pools):
     ],
 )
 async def test_other_refusals_say_what_the_service_says(pools, status, kind, text):
-    pools.answers["POST spawn"] = [refuse(status, "not you")] * 3
+    pools.answers["POST pool"] = [refuse(status, "not you")] * 3
     with pytest.raises(kind) as error:
         await start()
     assert str(error.value) == text
@@ -82,7 +82,7 @@ async def test_a_pool_that_fails_raises_its_stage_and_reason_at_once(pools):
         await cluster
     assert time.monotonic() - begun < 3
     assert cluster.status.name == "closed"
-    assert asked(pools, "DELETE") == ["DELETE /labs/ada/dask-pool/big"]
+    assert asked(pools, "DELETE") == ["DELETE /labs/ada/dask-pools/big"]
     assert not certificate_file(Lab("ada"), "big").exists()
 
 
@@ -121,7 +121,7 @@ async def test_a_lost_answer_to_the_request_is_no_conflict(pools):
         return web.Response()
 
     pools.held = {"status": "failed", "message": "reached"}
-    pools.answers["POST spawn"] = [lose]
+    pools.answers["POST pool"] = [lose]
     with pytest.raises(PoolError, match="reached"):
         await start()
 
@@ -133,7 +133,7 @@ async def test_a_lost_answer_leaves_the_pool_of_another_notebook_alone(pools):
 
     pools.held = {"status": "running"}
     await pools.spawn("big", None, BODY)
-    pools.answers["POST spawn"] = [lose]
+    pools.answers["POST pool"] = [lose]
     with pytest.raises(PoolExists):
         await start()
     assert pools.only().status != "terminating"
@@ -141,7 +141,7 @@ async def test_a_lost_answer_leaves_the_pool_of_another_notebook_alone(pools):
 
 async def test_a_service_that_restarts_is_asked_again(pools):
     pools.held = {"status": "failed", "message": "reached"}
-    pools.answers["POST spawn"] = [refuse(503, "")] * 2
+    pools.answers["POST pool"] = [refuse(503, "")] * 2
     pools.answers["GET big"] = [refuse(502, "")]
     with pytest.raises(PoolError, match="reached"):
         await start()
@@ -154,7 +154,7 @@ async def test_an_interrupted_start_deletes_the_pool(pools):
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    assert asked(pools, "DELETE") == ["DELETE /labs/ada/dask-pool/big"]
+    assert asked(pools, "DELETE") == ["DELETE /labs/ada/dask-pools/big"]
 
 
 async def test_what_is_asked_for_is_sent(pools):
@@ -323,7 +323,7 @@ async def test_pools_are_listed_scaled_and_stopped_also_within_an_event_loop(poo
     for call in (lambda: stop_pool("big"), lambda: scale_pool("big", 1)):
         with pytest.raises(PoolUnknown, match="no Dask pool 'big'"):
             await asyncio.to_thread(call)
-    pools.answers["GET dask-pool"] = [refuse(403, "not yours")]
+    pools.answers["GET dask-pools"] = [refuse(403, "not yours")]
     with pytest.raises(PermissionError, match="not yours"):
         await asyncio.to_thread(list_pools)
 

@@ -166,7 +166,7 @@ async def test_a_process_that_exits_stops_its_pool_and_its_fork_does_not(pools):
     code, (address, fork) = await run(ABANDON)
     assert (code, fork) == (0, "0")
     assert address.startswith("tls://")
-    assert [r.path for r in pools.requests if r.method == "DELETE"] == ["/labs/ada/dask-pool/abandoned"]
+    assert [r.path for r in pools.requests if r.method == "DELETE"] == ["/labs/ada/dask-pools/abandoned"]
     assert not certificate_file(Lab("ada"), "abandoned").exists()
 
 
@@ -206,4 +206,4 @@ async def test_the_scheduler_goes_on_without_the_service_and_reports_anew(pools)
         assert pool.reports[0] in ({"ready": 1, "wanted": 1}, {"ready": 1, "wanted": 2})
         await workers_are(cluster, 2)
         await until(lambda: pool.reports[-1] == {"ready": 2, "wanted": 2})
-        assert json.loads((pool.folder / "pool.json").read_text())["url"].endswith(f"/dask-pool/{cluster.name}")
+        assert json.loads((pool.folder / "pool.json").read_text())["url"].endswith(f"/dask-pools/{cluster.name}")

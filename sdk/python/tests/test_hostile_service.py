@@ -45,9 +45,9 @@ REQUESTS = {
     "volumes": ("DELETE /labs/ada/volumes", lambda client, service: client.release_volumes(ADA, "t"), MIB),
     "kernel": ("GET /labs/ada/kernels/k1", lambda client, service: kernels(service).get(), MIB),
     "restart": ("POST /labs/ada/kernels/k1/restart", lambda client, service: kernels(service).restart(), MIB),
-    "pools": ("GET /labs/ada/dask-pool", lambda client, service: pools(service).names(), MIB),
-    "pool": ("GET /labs/ada/dask-pool/p", lambda client, service: pools(service).get("p"), MIB),
-    "scale": ("POST /labs/ada/dask-pool/p/scale", lambda client, service: pools(service).scale("p", 1), MIB),
+    "pools": ("GET /labs/ada/dask-pools", lambda client, service: pools(service).names(), MIB),
+    "pool": ("GET /labs/ada/dask-pools/p", lambda client, service: pools(service).get("p"), MIB),
+    "scale": ("POST /labs/ada/dask-pools/p/scale", lambda client, service: pools(service).scale("p", 1), MIB),
 }
 # The body of an answer to a spawn or a stop has no meaning, and a form is any text.
 DECODED = {name: row for name, row in REQUESTS.items() if name not in ("form", "spawn", "stop")}
@@ -87,7 +87,7 @@ async def test_whatever_is_wrong_with_an_answer_is_an_error_of_the_service(clien
     + [f'{{"name": "p", "status": "x", "dashboard_url": "{url}"}}' for url in BAD_URLS if str(url).isprintable()],
 )
 async def test_a_pool_with_impossible_numbers_or_urls_is_an_error(service, body):
-    service.on("GET /labs/ada/dask-pool/p", text(body))
+    service.on("GET /labs/ada/dask-pools/p", text(body))
     with pytest.raises(Unreachable):
         await pools(service).get("p")
 

@@ -121,7 +121,7 @@ async def answers(host, port):
 
 async def test_a_jupyter_server_shows_the_dashboards_of_its_pools_alone(tmp_path):
     async def answer(request):
-        path = request.path.removeprefix("/spawner/v1/labs/ada/dask-pool").strip("/")
+        path = request.path.removeprefix("/spawner/v1/labs/ada/dask-pools").strip("/")
         if path == "status":
             return web.Response(text="a dashboard")
         if not path:

@@ -29,7 +29,7 @@ async fn all_pools_of_a_user_share_the_users_workers() {
     let names: Vec<String> = (0..200).map(|number| format!("p{number}")).collect();
     let empty = body(json!(0));
     let many = join_all(names.iter().map(|name| start(&ada, "ada", name, &empty))).await;
-    assert_eq!(many.iter().filter(|answer| answer.status == 303).count(), 1, "three pools in all");
+    assert_eq!(many.iter().filter(|answer| answer.status == 201).count(), 1, "three pools in all");
     scale(&ada, "ada", "a", json!(4)).await;
     join_all((0..200).map(|round| scale(&ada, "ada", "b", json!(round)))).await;
     assert_eq!(scale(&ada, "ada", "b", json!(50)).await.json().unwrap()["workers"]["desired"], 1);
@@ -46,12 +46,12 @@ async fn only_the_owner_has_the_pool_and_its_scheduler_has_only_that() {
     run(&ada, "ada", "p", json!(0)).await;
     let (eve, nobody) = (service.user("eve").unwrap(), service.stranger());
     for (method, at, sent) in [
-        (Method::POST, format!("{}/spawn", path("ada", "q")), body(json!(1))),
+        (Method::POST, path("ada", "q"), body(json!(1))),
         (Method::POST, format!("{}/scale", path("ada", "p")), json!({ "workers": 1 })),
         (Method::GET, path("ada", "p"), json!({})),
         (Method::DELETE, path("ada", "p"), json!({})),
         (Method::GET, format!("{}/events", path("ada", "p")), json!({})),
-        (Method::GET, format!("{PREFIX}/labs/ada/dask-pool"), json!({})),
+        (Method::GET, format!("{PREFIX}/labs/ada/dask-pools"), json!({})),
     ] {
         let by = async |client: &Client| {
             client.send(client.request(method.clone(), &at).json(&sent)).await.unwrap()

@@ -24,7 +24,7 @@ pub(crate) fn body(workers: impl Into<Value>) -> Value {
 }
 
 pub(crate) fn path(lab: &str, pool: &str) -> String {
-    format!("{PREFIX}/labs/{lab}/dask-pool/{pool}")
+    format!("{PREFIX}/labs/{lab}/dask-pools/{pool}")
 }
 
 async fn post(client: &Client, at: &str, sent: &Value) -> Answer {
@@ -32,7 +32,7 @@ async fn post(client: &Client, at: &str, sent: &Value) -> Answer {
 }
 
 pub(crate) async fn start(client: &Client, lab: &str, pool: &str, sent: &Value) -> Answer {
-    post(client, &format!("{}/spawn", path(lab, pool)), sent).await
+    post(client, &path(lab, pool), sent).await
 }
 
 pub(crate) async fn stop(client: &Client, lab: &str, pool: &str) -> Answer {
@@ -59,7 +59,7 @@ pub(crate) fn is_running(pool: &Value) -> bool {
 
 pub(crate) async fn run(client: &Client, lab: &str, pool: &str, workers: Value) -> Value {
     let answer = start(client, lab, pool, &body(workers)).await;
-    assert_eq!(answer.status, 303, "{answer:?}");
+    assert_eq!(answer.status, 201, "{answer:?}");
     until(client, lab, pool, is_running).await
 }
 
@@ -153,7 +153,7 @@ async fn a_pool_has_a_scheduler_and_the_workers_that_were_asked_for() {
     let pool = until(&ada, "ada", "survey", |pool| pool["workers"]["ready"] == 2).await;
     let address = pool["scheduler_address"].as_str().unwrap();
     assert!(address.starts_with("tls://") && address.ends_with(":8786"), "{address}");
-    let listed = ada.get(&format!("{PREFIX}/labs/ada/dask-pool")).await.unwrap().json().unwrap();
+    let listed = ada.get(&format!("{PREFIX}/labs/ada/dask-pools")).await.unwrap().json().unwrap();
     assert_eq!(listed, json!(["survey"]));
 
     assert_eq!(stop(&ada, "ada", "survey").await.status, 202);
@@ -261,7 +261,7 @@ async fn a_pool_ends_with_its_lab_unless_it_is_to_outlive_it() {
     let endless = start(&ada, "ada", "stays", &lasting).await;
     assert_eq!(endless.problem().unwrap(), "422 invalid_pool");
     lasting["idle_timeout"] = 600.into();
-    assert_eq!(start(&ada, "ada", "stays", &lasting).await.status, 303);
+    assert_eq!(start(&ada, "ada", "stays", &lasting).await.status, 201);
     until(&ada, "ada", "stays", is_running).await;
     let cluster = service.cluster().await.unwrap();
     until_workers(&cluster, "labs", 2).await;
@@ -295,7 +295,7 @@ async fn a_pool_that_has_ended_or_failed_can_be_started_again() {
     let twice = join_all((0..2).map(|_| start(&ada, "ada", "p", &one))).await;
     let mut answers: Vec<u16> = twice.iter().map(|answer| answer.status).collect();
     answers.sort_unstable();
-    assert_eq!(answers, [303, 409], "{twice:?}");
+    assert_eq!(answers, [201, 409], "{twice:?}");
     until(&ada, "ada", "p", is_running).await;
     let cluster = service.cluster().await.unwrap();
     until_workers(&cluster, "nublado-ada", 1).await;

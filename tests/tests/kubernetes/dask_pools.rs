@@ -109,7 +109,7 @@ async fn a_pool_outlives_its_lab(ada: &Client, site: &Site, pods: &Api<Pod>) {
     let names = async || names_with(pods.clone(), "nb-ada").await;
     ada.spawn_to_end("ada").await.unwrap();
     let lasting = json!({ "workers": 1, "tls": tls(), "outlive_lab": true, "idle_timeout": 600 });
-    assert_eq!(post(ada, "spawn", lasting).await.status, 303);
+    assert_eq!(post(ada, "", lasting).await.status, 201);
     until(async || names().await.len() == 3).await;
     let events = ada.stop_to_end("ada").await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
@@ -126,15 +126,15 @@ async fn a_pool_outlives_its_lab(ada: &Client, site: &Site, pods: &Api<Pod>) {
 }
 
 fn path() -> String {
-    format!("{PREFIX}/labs/ada/dask-pool/survey")
+    format!("{PREFIX}/labs/ada/dask-pools/survey")
 }
 
-async fn post(ada: &Client, what: &str, body: Value) -> Answer {
-    ada.send(ada.request(Method::POST, &format!("{}/{what}", path())).json(&body)).await.unwrap()
+async fn post(ada: &Client, below: &str, body: Value) -> Answer {
+    ada.send(ada.request(Method::POST, &format!("{}{below}", path())).json(&body)).await.unwrap()
 }
 
 async fn scale(ada: &Client, workers: u32) -> Answer {
-    post(ada, "scale", json!({ "workers": workers })).await
+    post(ada, "/scale", json!({ "workers": workers })).await
 }
 
 async fn pool(ada: &Client) -> Value {
@@ -149,7 +149,7 @@ fn tls() -> Value {
 }
 
 async fn run(ada: &Client, workers: u32) {
-    let answer = post(ada, "spawn", json!({ "workers": workers, "tls": tls() })).await;
-    assert_eq!(answer.status, 303, "{answer:?}");
+    let answer = post(ada, "", json!({ "workers": workers, "tls": tls() })).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
     until(async || pool(ada).await["status"] == "running").await;
 }

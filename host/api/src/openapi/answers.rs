@@ -5,8 +5,41 @@ use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::{ContentBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, Type};
 
 use super::operations;
+use crate::problem::ErrorBody;
 
-/// Adds the error responses that every route may give.
+/// The answers to a request to start something that is not started.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "it describes answers, which `Problem` gives")]
+pub(crate) enum StartRefused {
+    #[response(status = 403, description = "A policy or a limit does not allow it")]
+    NotAllowed(ErrorBody),
+    #[response(
+        status = 429,
+        description = "Too much is being started, by this user or by all, or a policy asks to try again later",
+        headers(("retry-after" = u32, description = "Seconds"))
+    )]
+    Busy(ErrorBody),
+    #[response(
+        status = 503,
+        description = "The service has just started or is about to end, or the cluster cannot be reached",
+        headers(("retry-after" = u32, description = "Seconds"))
+    )]
+    Unavailable(ErrorBody),
+}
+
+/// The answers to a request for a stream of events that is not opened.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "it describes answers, which `Problem` gives")]
+pub(crate) enum StreamRefused {
+    #[response(
+        status = 429,
+        description = "Too many event streams, or too many requests, of this user",
+        headers(("retry-after" = u32, description = "Seconds"))
+    )]
+    TooMany(ErrorBody),
+}
+
+/// Adds the error responses that every route may give, those to a body that cannot be used included.
 pub(super) struct CommonErrors;
 
 impl Modify for CommonErrors {
@@ -15,6 +48,7 @@ impl Modify for CommonErrors {
             let has_names = item.parameters.is_some();
             for operation in operations(item) {
                 let with_credentials = operation.security.is_none();
+                let has_body = operation.request_body.is_some();
                 let mut add = |status: &str, response: Response| {
                     let responses = &mut operation.responses.responses;
                     responses.entry(status.to_owned()).or_insert_with(|| response.into());
@@ -28,6 +62,12 @@ impl Modify for CommonErrors {
                     add("403", error("The credential is not good for this"));
                     let away = "Not ready, or the identity provider does not answer";
                     add("503", with(error(away), "retry-after", seconds()));
+                }
+                if has_body {
+                    add("400", error("The body is not JSON"));
+                    add("413", error("The body is too large"));
+                    add("415", error("The body does not say that it is JSON"));
+                    add("422", error("A part of the body is invalid"));
                 }
                 if has_names {
                     add("400", error("A name in the path is not UTF-8"));

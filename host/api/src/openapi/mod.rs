@@ -1,6 +1,6 @@
 //! The API's OpenAPI document, derived from the handlers, and a page to read it.
 
-mod answers;
+pub(crate) mod answers;
 mod names;
 
 use axum::extract::State;
@@ -32,7 +32,7 @@ use crate::request::prefix::Prefix;
         crate::routes::kernels::list_kernels, crate::routes::kernels::start_kernel, crate::routes::kernels::get_kernel, crate::routes::kernels::stop_kernel,
         crate::routes::kernels::follow_kernel_events, crate::routes::kernels::signal_kernel, crate::routes::kernels::restart_kernel,
         crate::routes::kernels::connect_launcher, crate::routes::kernels::report_process,
-        crate::routes::dask_pools::list_pools, crate::routes::dask_pools::spawn_pool, crate::routes::dask_pools::get_pool, crate::routes::dask_pools::stop_pool,
+        crate::routes::dask_pools::list_pools, crate::routes::dask_pools::start_pool, crate::routes::dask_pools::get_pool, crate::routes::dask_pools::stop_pool,
         crate::routes::dask_pools::scale_pool, crate::routes::dask_pools::follow_pool_events, crate::routes::dask_pools::connect_scheduler, crate::routes::dask_pools::report_workers,
         crate::routes::environments::list_environments, crate::routes::environments::release_target, crate::routes::environments::retire_target,
         crate::routes::blueprints::list_blueprints, crate::routes::blueprints::list_blueprint_choices, crate::routes::blueprints::resolve_blueprint,

@@ -26,7 +26,7 @@ pub(crate) fn of_child(key: &SpawnKey) -> String {
     let Some(child) = &key.child else { return lab };
     let folder = match child.kind {
         ChildKind::Kernel => "kernels",
-        ChildKind::DaskPool => "dask-pool",
+        ChildKind::DaskPool => "dask-pools",
     };
     format!("{lab}/{folder}/{}", segment(child.name.as_str()))
 }

@@ -94,7 +94,7 @@ impl<S: Send + Sync> FromRequestParts<S> for KernelPath {
     }
 }
 
-/// The Dask pool that `.../dask-pool/{pool}` names, below the path of its lab.
+/// The Dask pool that `.../dask-pools/{pool}` names, below the path of its lab.
 #[derive(Debug)]
 pub(crate) struct PoolPath(pub(crate) SpawnKey);
 

@@ -18,7 +18,7 @@ use super::state::Api;
 use crate::routes::blueprints::{list_blueprint_choices, list_blueprints, resolve_blueprint};
 use crate::routes::config::reload_config;
 use crate::routes::dask_pools::{
-    connect_scheduler, follow_pool_events, get_pool, list_pools, report_workers, scale_pool, spawn_pool,
+    connect_scheduler, follow_pool_events, get_pool, list_pools, report_workers, scale_pool, start_pool,
     stop_pool,
 };
 use crate::routes::environments::{list_environments, release_target, retire_target};
@@ -104,14 +104,14 @@ fn kernel_routes() -> Vec<[Route; 2]> {
 /// The routes about Dask pools.
 fn pool_routes() -> Vec<[Route; 2]> {
     vec![
-        of_server("GET", "/labs/{username}", "/dask-pool", get(list_pools)),
-        of_server("POST", "/labs/{username}", "/dask-pool/{pool}/spawn", post(spawn_pool)),
-        of_server("GET", "/labs/{username}", "/dask-pool/{pool}", get(get_pool)),
-        of_server("DELETE", "/labs/{username}", "/dask-pool/{pool}", delete(stop_pool)),
-        of_server("POST", "/labs/{username}", "/dask-pool/{pool}/scale", post(scale_pool)),
-        of_server("GET", "/labs/{username}", "/dask-pool/{pool}/events", get(follow_pool_events)),
-        of_server("GET", "/labs/{username}", "/dask-pool/{pool}/scheduler", get(connect_scheduler)),
-        of_server("PUT", "/labs/{username}", "/dask-pool/{pool}/scheduler", put(report_workers)),
+        of_server("GET", "/labs/{username}", "/dask-pools", get(list_pools)),
+        of_server("POST", "/labs/{username}", "/dask-pools/{pool}", post(start_pool)),
+        of_server("GET", "/labs/{username}", "/dask-pools/{pool}", get(get_pool)),
+        of_server("DELETE", "/labs/{username}", "/dask-pools/{pool}", delete(stop_pool)),
+        of_server("POST", "/labs/{username}", "/dask-pools/{pool}/scale", post(scale_pool)),
+        of_server("GET", "/labs/{username}", "/dask-pools/{pool}/events", get(follow_pool_events)),
+        of_server("GET", "/labs/{username}", "/dask-pools/{pool}/scheduler", get(connect_scheduler)),
+        of_server("PUT", "/labs/{username}", "/dask-pools/{pool}/scheduler", put(report_workers)),
     ]
 }
 

@@ -9,6 +9,7 @@ use wasmspawner_core::users::access::Access;
 
 use crate::auth::{Authenticator, Caller};
 use crate::fair_use::FairUse;
+use crate::openapi::answers::StartRefused;
 use crate::problem::Problem;
 use crate::request::body::JsonBytes;
 use crate::request::location;
@@ -25,17 +26,10 @@ use wasmspawner_spawner::{Labs, SpawnError};
     request_body = wire::SpawnBody,
     responses(
         (status = 303, description = "The lab is being started", headers(("location" = String, description = "The lab"))),
-        (status = 400, description = "The body is not JSON", body = crate::problem::ErrorBody),
-        (status = 403, description = "A policy or a quota does not allow it", body = crate::problem::ErrorBody),
+        StartRefused,
         (status = 409, description = "There is a lab, or an operation on it is under way", body = crate::problem::ErrorBody,
             headers(("location" = String, description = "The lab"))),
-        (status = 413, description = "The body is too large", body = crate::problem::ErrorBody),
-        (status = 415, description = "The body does not say that it is JSON", body = crate::problem::ErrorBody),
         (status = 422, description = "An option or an environment variable is invalid", body = crate::problem::ErrorBody),
-        (status = 429, description = "Too many labs are being started, by this user or by all, or a policy asks to try again later", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
-        (status = 503, description = "The service has just started or is about to end, or the cluster cannot be reached", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
     )
 )]
 pub(crate) async fn spawn_lab(

@@ -1,4 +1,4 @@
-//! `/labs/{username}/dask-pool`: the routes for clients of Dask pools.
+//! `/labs/{username}/dask-pools`: the routes for clients of Dask pools.
 
 mod problems;
 mod scheduler;
@@ -20,6 +20,7 @@ use self::problems::{another_pool, of_spawn, unknown_pool};
 use super::events::{LastSeen, event_stream, stream};
 use crate::auth::{Authenticator, Caller};
 use crate::fair_use::FairUse;
+use crate::openapi::answers::{StartRefused, StreamRefused};
 use crate::problem::Problem;
 use crate::request::body::JsonBytes;
 use crate::request::location;
@@ -31,7 +32,7 @@ use wasmspawner_telemetry::Metrics;
 
 /// The names of a lab's Dask pools.
 #[utoipa::path(
-    get, path = "/labs/{username}/dask-pool", tag = "dask", operation_id = "list_pools",
+    get, path = "/labs/{username}/dask-pools", tag = "dask", operation_id = "list_pools",
     responses((status = 200, description = "The names, sorted", body = Vec<String>))
 )]
 pub(crate) async fn list_pools(
@@ -48,24 +49,17 @@ pub(crate) async fn list_pools(
 ///
 /// The answer comes as soon as the site's policies have agreed; the pool's events report the further progress.
 #[utoipa::path(
-    post, path = "/labs/{username}/dask-pool/{pool}/spawn", tag = "dask", operation_id = "spawn_pool",
+    post, path = "/labs/{username}/dask-pools/{pool}", tag = "dask", operation_id = "start_pool",
     request_body = wire::DaskPoolBody,
     responses(
-        (status = 303, description = "The pool is being started", headers(("location" = String, description = "The pool"))),
-        (status = 400, description = "The body is not JSON", body = crate::problem::ErrorBody),
-        (status = 403, description = "A policy or a limit does not allow it", body = crate::problem::ErrorBody),
+        (status = 201, description = "The pool is being started", body = wire::DaskPool,
+            headers(("location" = String, description = "The pool"))),
+        StartRefused,
         (status = 404, description = "No such lab", body = crate::problem::ErrorBody),
         (status = 409, description = "There is a pool of this name, the lab does not run, or this site starts no pools", body = crate::problem::ErrorBody),
-        (status = 413, description = "The body is too large", body = crate::problem::ErrorBody),
-        (status = 415, description = "The body does not say that it is JSON", body = crate::problem::ErrorBody),
-        (status = 422, description = "A part of the body is invalid", body = crate::problem::ErrorBody),
-        (status = 429, description = "Too much is being started, by this user or by all, or a policy asks to try again later", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
-        (status = 503, description = "The service has just started or is about to end, or the cluster cannot be reached", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
     )
 )]
-pub(crate) async fn spawn_pool(
+pub(crate) async fn start_pool(
     State(labs): State<Labs>,
     State(authenticator): State<Authenticator>,
     State(prefix): State<Prefix>,
@@ -83,26 +77,26 @@ pub(crate) async fn spawn_pool(
     }
     let identity = authenticator.identity_of(&caller, &key.lab.user).await?;
     let Some(child) = key.child.clone() else { return Err(unknown_pool()) };
-    let path = location::of_child(&key);
-    let location = format!("{}{path}", prefix.as_str());
     let request = ChildRequest {
-        lab: key.lab,
+        lab: key.lab.clone(),
         name: child.name,
         identity,
         options,
         env,
         child: Child::DaskPool(pool),
-        path,
+        path: location::of_child(&key),
         token: caller.token_for_lab(permit),
         requested_by: caller.username.to_string(),
     };
     labs.start_child(request).await.map_err(of_spawn)?;
-    Ok((StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response())
+    let pool = labs.pool(&key).ok_or_else(unknown_pool)?;
+    let location = format!("{}{}", prefix.as_str(), location::of_child(&key));
+    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(wire::DaskPool::from(&pool))).into_response())
 }
 
 /// One Dask pool, also one that has failed.
 #[utoipa::path(
-    get, path = "/labs/{username}/dask-pool/{pool}", tag = "dask", operation_id = "get_pool",
+    get, path = "/labs/{username}/dask-pools/{pool}", tag = "dask", operation_id = "get_pool",
     responses(
         (status = 200, description = "The pool", body = wire::DaskPool),
         (status = 404, description = "No such pool", body = crate::problem::ErrorBody),
@@ -122,7 +116,7 @@ pub(crate) async fn get_pool(
 ///
 /// The pool's events report the progress.
 #[utoipa::path(
-    delete, path = "/labs/{username}/dask-pool/{pool}", tag = "dask", operation_id = "stop_pool",
+    delete, path = "/labs/{username}/dask-pools/{pool}", tag = "dask", operation_id = "stop_pool",
     params(("If-Match" = Option<String>, Header, description = "The `certificate_digest` of the pool that is meant, in quotes: a later pool of the same name is then not stopped.")),
     responses(
         (status = 202, description = "The pool is being stopped"),
@@ -154,16 +148,13 @@ pub(crate) async fn stop_pool(
 ///
 /// A pool that is to have fewer workers gives them back as soon as its scheduler has moved their data to others.
 #[utoipa::path(
-    post, path = "/labs/{username}/dask-pool/{pool}/scale", tag = "dask", operation_id = "scale_pool",
+    post, path = "/labs/{username}/dask-pools/{pool}/scale", tag = "dask", operation_id = "scale_pool",
     request_body = wire::WorkersBody,
     responses(
         (status = 202, description = "The pool is to have that many workers, as far as the user's limit allows", body = wire::ScaledPool),
-        (status = 400, description = "The body is not JSON", body = crate::problem::ErrorBody),
         (status = 403, description = "A policy does not allow it", body = crate::problem::ErrorBody),
         (status = 404, description = "No such pool", body = crate::problem::ErrorBody),
         (status = 409, description = "The pool is being stopped", body = crate::problem::ErrorBody),
-        (status = 413, description = "The body is too large", body = crate::problem::ErrorBody),
-        (status = 415, description = "The body does not say that it is JSON", body = crate::problem::ErrorBody),
         (status = 422, description = "Not a number of workers", body = crate::problem::ErrorBody),
         (status = 503, description = "The service has just started, or the cluster cannot be reached", body = crate::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),
@@ -191,7 +182,7 @@ pub(crate) async fn scale_pool(
 
 /// The events of the operation under way on a pool, or of the last one; as the events of labs.
 #[utoipa::path(
-    get, path = "/labs/{username}/dask-pool/{pool}/events", tag = "dask", operation_id = "follow_pool_events",
+    get, path = "/labs/{username}/dask-pools/{pool}/events", tag = "dask", operation_id = "follow_pool_events",
     params(
         ("Last-Event-ID" = Option<String>, Header, description = "The last event already seen; the stream goes on after it."),
         ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot send headers"),
@@ -199,8 +190,7 @@ pub(crate) async fn scale_pool(
     responses(
         (status = 200, description = "The events; the schema is that of one of them", body = wire::StreamEvent, content_type = "text/event-stream"),
         (status = 404, description = "No record of such a pool", body = crate::problem::ErrorBody),
-        (status = 429, description = "Too many event streams, or too many requests, of this user", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
+        StreamRefused,
     )
 )]
 pub(crate) async fn follow_pool_events(

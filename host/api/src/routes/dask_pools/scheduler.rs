@@ -1,4 +1,4 @@
-//! `/labs/{username}/dask-pool/{pool}/scheduler`: the routes for the program within a pool's scheduler.
+//! `/labs/{username}/dask-pools/{pool}/scheduler`: the routes for the program within a pool's scheduler.
 
 use axum::extract::{FromRequest, Request, State};
 use axum::response::Response;
@@ -24,7 +24,7 @@ use wasmspawner_spawner::{Labs, NoOrders, WorkerOrder};
 ///
 /// The credential is the scheduler's own token, which is valid for its pool alone.
 #[utoipa::path(
-    get, path = "/labs/{username}/dask-pool/{pool}/scheduler", tag = "dask", operation_id = "connect_scheduler",
+    get, path = "/labs/{username}/dask-pools/{pool}/scheduler", tag = "dask", operation_id = "connect_scheduler",
     responses(
         (status = 200, description = "The numbers", body = String, content_type = "text/event-stream"),
         (status = 404, description = "The pool is being stopped", body = crate::problem::ErrorBody),
@@ -53,13 +53,10 @@ pub(crate) async fn connect_scheduler(
 
 /// What a pool's scheduler says: how many workers are connected to it, and how many it wants.
 #[utoipa::path(
-    put, path = "/labs/{username}/dask-pool/{pool}/scheduler", tag = "dask", operation_id = "report_workers",
+    put, path = "/labs/{username}/dask-pools/{pool}/scheduler", tag = "dask", operation_id = "report_workers",
     request_body = wire::SchedulerReport,
     responses(
         (status = 204, description = "It is noted"),
-        (status = 400, description = "The body is not JSON", body = crate::problem::ErrorBody),
-        (status = 413, description = "The body is too large", body = crate::problem::ErrorBody),
-        (status = 415, description = "The body does not say that it is JSON", body = crate::problem::ErrorBody),
         (status = 422, description = "Not a report", body = crate::problem::ErrorBody),
         (status = 429, description = "Too many requests of this user", body = crate::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),

@@ -19,6 +19,7 @@ use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::fair_use::FairUse;
+use crate::openapi::answers::StreamRefused;
 use crate::problem::Problem;
 use crate::request::path::LabPath;
 use wasmspawner_spawner::Labs;
@@ -41,8 +42,7 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
     responses(
         (status = 200, description = "The events; the schema is that of one of them", body = crate::wire::StreamEvent, content_type = "text/event-stream"),
         (status = 404, description = "No record of such a lab", body = crate::problem::ErrorBody),
-        (status = 429, description = "Too many event streams, or too many requests, of this user", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
+        StreamRefused,
     )
 )]
 pub(crate) async fn follow_events(

@@ -48,9 +48,6 @@ pub(crate) async fn connect_launcher(
     request_body = wire::Process,
     responses(
         (status = 204, description = "It is noted"),
-        (status = 400, description = "The body is not JSON", body = crate::problem::ErrorBody),
-        (status = 413, description = "The body is too large", body = crate::problem::ErrorBody),
-        (status = 415, description = "The body does not say that it is JSON", body = crate::problem::ErrorBody),
         (status = 422, description = "Not a report", body = crate::problem::ErrorBody),
         (status = 429, description = "Too many requests of this user", body = crate::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),

@@ -20,6 +20,7 @@ use self::problems::{of_spawn, unknown_kernel};
 use super::events::{LastSeen, event_stream, stream};
 use crate::auth::{Authenticator, Caller};
 use crate::fair_use::FairUse;
+use crate::openapi::answers::{StartRefused, StreamRefused};
 use crate::problem::Problem;
 use crate::request::body::JsonBytes;
 use crate::request::location;
@@ -52,17 +53,9 @@ pub(crate) async fn list_kernels(
     responses(
         (status = 201, description = "The kernel is being started", body = wire::Kernel,
             headers(("location" = String, description = "The kernel"))),
-        (status = 400, description = "The body is not JSON", body = crate::problem::ErrorBody),
-        (status = 403, description = "A policy or a limit does not allow it", body = crate::problem::ErrorBody),
+        StartRefused,
         (status = 404, description = "No such lab", body = crate::problem::ErrorBody),
         (status = 409, description = "There is a kernel of this id, the lab does not run, or this site starts no kernels", body = crate::problem::ErrorBody),
-        (status = 413, description = "The body is too large", body = crate::problem::ErrorBody),
-        (status = 415, description = "The body does not say that it is JSON", body = crate::problem::ErrorBody),
-        (status = 422, description = "A part of the body is invalid", body = crate::problem::ErrorBody),
-        (status = 429, description = "Too much is being started, by this user or by all, or a policy asks to try again later", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
-        (status = 503, description = "The service has just started or is about to end, or the cluster cannot be reached", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
     )
 )]
 pub(crate) async fn start_kernel(
@@ -153,8 +146,7 @@ pub(crate) async fn stop_kernel(
     responses(
         (status = 200, description = "The events; the schema is that of one of them", body = wire::StreamEvent, content_type = "text/event-stream"),
         (status = 404, description = "No record of such a kernel", body = crate::problem::ErrorBody),
-        (status = 429, description = "Too many event streams, or too many requests, of this user", body = crate::problem::ErrorBody,
-            headers(("retry-after" = u32, description = "Seconds"))),
+        StreamRefused,
     )
 )]
 pub(crate) async fn follow_kernel_events(
@@ -178,9 +170,6 @@ pub(crate) async fn follow_kernel_events(
     request_body = wire::Signal,
     responses(
         (status = 204, description = "The signal is on its way"),
-        (status = 400, description = "The body is not JSON", body = crate::problem::ErrorBody),
-        (status = 413, description = "The body is too large", body = crate::problem::ErrorBody),
-        (status = 415, description = "The body does not say that it is JSON", body = crate::problem::ErrorBody),
         (status = 404, description = "No such kernel", body = crate::problem::ErrorBody),
         (status = 409, description = "The kernel's process does not run, or its pod is not connected to the service", body = crate::problem::ErrorBody),
         (status = 422, description = "Not the number of a signal", body = crate::problem::ErrorBody),

@@ -19,7 +19,7 @@ class PoolApi:
     """Requests about the pools of one lab, each in one attempt. They raise `Refused` or `Unreachable`."""
 
     def __init__(self, service: LabService) -> None:
-        self._requests = ChildRequests(f"{service.lab_url}/dask-pool", service.read_token, SENDER)
+        self._requests = ChildRequests(f"{service.lab_url}/dask-pools", service.read_token, SENDER)
 
     async def names(self, *, time_limit: float = REQUEST_TIMEOUT) -> list[str]:
         """The names of the lab's pools. There are none where the service does not know the lab."""
@@ -33,7 +33,7 @@ class PoolApi:
 
     async def create(self, name: str, request: Mapping[str, Any]) -> None:
         """Begin to start a pool. Raises `Refused` with status 409 if there is one of that name already."""
-        await self._requests.send("POST", _path(name, "/spawn"), request)
+        await self._requests.send("POST", _path(name), request)
 
     async def get(self, name: str, *, time_limit: float = REQUEST_TIMEOUT) -> PoolState | None:
         """The pool's state; None if there is no such pool."""

@@ -29,7 +29,7 @@ def _stop(service: LabService, name: str, digest: str, process: int) -> None:
     """Delete the pool with one request, without event loops and threads: at exit, Python starts no threads any more."""
     if os.getpid() != process:
         return  # a fork of the process that has the pool
-    url = urlsplit(f"{service.lab_url}/dask-pool/{path_segment(name)}")
+    url = urlsplit(f"{service.lab_url}/dask-pools/{path_segment(name)}")
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     with contextlib.suppress(OSError, http.client.HTTPException, ServiceError):
         headers = {"Authorization": f"Bearer {service.read_token()}", "X-Requested-With": SENDER}
