@@ -210,6 +210,10 @@ async fn a_document_is_read_again_and_what_cannot_be_used_changes_nothing() {
     let policies = Policies::load(vec![spec.clone()], kept()).await.unwrap();
     assert_eq!(told(&policies).await, third);
     assert!(policies.loaded()[0].data[0].problem.as_ref().unwrap().contains("the status 502"));
+    let documents = || std::fs::read_dir(cache.join("documents")).unwrap().count();
+    assert_eq!(documents(), 1);
+    policies.replace(vec![hostile("data")]).await.unwrap();
+    assert_eq!(documents(), 0, "no policy reads it any more");
     let error = Policies::load(vec![spec], uncached()).await.err().unwrap().to_string();
     assert!(error.contains("data.teams: http://127.0.0.1") && error.contains("the status 502"), "{error}");
     assert!(!error.contains("of-the-site"), "what follows the path may be secret: {error}");

@@ -104,7 +104,9 @@ impl Policies {
         let files = WatchedFiles::from_policies(&specs);
         let chain = load_chain(&engine, specs, &Chain::new()).await?;
         let live = Arc::new(ArcSwap::from_pointee(chain));
-        Ok(Self { engine, live, files: Arc::new(Mutex::new(files)), events: Arc::default() })
+        let policies = Self { engine, live, files: Arc::new(Mutex::new(files)), events: Arc::default() };
+        policies.forget_documents().await;
+        Ok(policies)
     }
 
     /// Returns the policies of the chain, in order.

@@ -8,8 +8,9 @@ use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::Policies;
-use super::loader::load_chain;
+use super::loader::{Chain, load_chain};
 use crate::errors::LoadError;
+use crate::policy::Policy;
 use crate::source::spec::PolicySpec;
 use crate::source::watched_files::WatchedFiles;
 
@@ -55,6 +56,7 @@ impl Policies {
         match loaded {
             Ok(chain) => {
                 self.live.store(Arc::new(chain));
+                self.forget_documents().await;
                 Ok(())
             }
             Err(error) => {
@@ -64,6 +66,13 @@ impl Policies {
                 Err(error)
             }
         }
+    }
+
+    /// Deletes the contents of documents that no policy reads any more.
+    pub(super) async fn forget_documents(&self) {
+        let chain = self.live.load_full();
+        let documents = all_policies(&chain).flat_map(Policy::documents).cloned().collect();
+        self.engine.documents.keep_only(documents).await;
     }
 
     /// Checks the files from which the policies were loaded, or could not be loaded. Returns true if they have changed
@@ -79,11 +88,15 @@ impl Policies {
         let mut again = tokio::time::interval(DUE);
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {
             let chain = self.live.load_full();
-            let candidates = chain.iter().filter_map(|link| link.candidate.as_ref()?.policy());
-            let last_good = chain.iter().filter_map(|link| Some(&link.last_good.as_ref()?.policy));
-            let policies = chain.iter().map(|link| &link.policy).chain(candidates).chain(last_good);
-            let refreshed = join_all(policies.map(|policy| policy.refresh_data(&self.engine)));
+            let refreshed = join_all(all_policies(&chain).map(|policy| policy.refresh_data(&self.engine)));
             shutdown.run_until_cancelled(refreshed).await;
         }
     }
+}
+
+/// Returns the policies of a chain, with their candidates and last good versions.
+fn all_policies(chain: &Chain) -> impl Iterator<Item = &Policy> {
+    let candidates = chain.iter().filter_map(|link| link.candidate.as_ref()?.policy());
+    let last_good = chain.iter().filter_map(|link| Some(&link.last_good.as_ref()?.policy));
+    chain.iter().map(|link| &link.policy).chain(candidates).chain(last_good)
 }

@@ -1,6 +1,7 @@
 //! Documents of other services, and their last contents.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -99,6 +100,31 @@ impl Documents {
         let written = tokio::task::spawn_blocking(write).await.map_err(std::io::Error::other);
         if let Err(error) = written.flatten() {
             tracing::warn!(path, %error, "a document cannot be kept for the next start");
+        }
+    }
+
+    /// Deletes what is kept of all other documents: their contents are nobody's business any more.
+    pub(crate) async fn keep_only(&self, documents: Vec<DocumentConfig>) {
+        let origins: HashSet<Origin> = documents.iter().map(Origin::from_document).collect();
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).retain(|origin, _| origins.contains(origin));
+        let Some(folder) = self.folder.clone() else { return };
+        let files: HashSet<PathBuf> = origins.iter().filter_map(|origin| self.file(origin)).collect();
+        let delete = move || {
+            for entry in std::fs::read_dir(folder)?.flatten() {
+                let path = entry.path();
+                if path.extension().is_some_and(|extension| extension == "json") && !files.contains(&path) {
+                    std::fs::remove_file(path)?;
+                }
+            }
+            Ok(())
+        };
+        let deleted: std::io::Result<()> =
+            tokio::task::spawn_blocking(delete).await.map_err(std::io::Error::other).flatten();
+        match deleted {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                tracing::warn!(%error, "a document that no policy reads any more cannot be deleted");
+            }
+            _ => {}
         }
     }
 
