@@ -14,8 +14,10 @@ use super::writer::{LastLines, NonBlocking};
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The filter is not a list of directives.
-    #[error("telemetry.filter: {filter:?} is not a list of directives such as \"info,wasmspawner=debug\"")]
+    #[error("{given_by}: {filter:?} is not a list of directives such as \"info,wasmspawner=debug\"")]
     Filter {
+        /// Where the filter was given: `RUST_LOG`, or the key of the configuration.
+        given_by: &'static str,
         /// The rejected filter.
         filter: String,
         /// The error of `tracing`.
@@ -37,9 +39,10 @@ const SILENCED: &str = "kube_client::client=error";
 /// Starts logging for the whole process, and the recording of traces if `traces` is given. Lines that cannot be written
 /// at once are dropped and counted. The caller must keep the returned guard until the process ends.
 pub fn init(config: &TelemetryConfig, traces: Option<&Traces>) -> Result<LastLines, LogError> {
-    let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.filter.clone());
-    let filter = EnvFilter::try_new(format!("{filter},{SILENCED}"))
-        .map_err(|source| LogError::Filter { filter, source })?;
+    let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
+        Ok(filter) => parse(EnvFilter::DEFAULT_ENV, filter)?,
+        Err(_) => parse("telemetry.filter", config.filter.clone())?,
+    };
     let writer = NonBlocking::start(std::io::stderr())?;
     let last_lines = writer.last_lines();
     let filter = filter.and(filter_fn(|metadata| !is_exported(metadata)));
@@ -61,12 +64,17 @@ pub fn init(config: &TelemetryConfig, traces: Option<&Traces>) -> Result<LastLin
 /// Starts logging for a short-lived command: text, with warnings unless `RUST_LOG` says otherwise. No line is dropped.
 pub fn init_tool() -> Result<(), LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
-    let filter = if filter.is_empty() { "warn" } else { &filter };
-    let filter =
-        EnvFilter::try_new(format!("{filter},{SILENCED}")).unwrap_or_else(|_| EnvFilter::new(SILENCED));
+    let filter = if filter.is_empty() { "warn".to_owned() } else { filter };
+    let filter = parse(EnvFilter::DEFAULT_ENV, filter)?;
     let layer =
         tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false).without_time();
     Ok(tracing_subscriber::registry().with(filter).with(layer.with_ansi(is_terminal())).try_init()?)
+}
+
+/// Parses a filter, and silences what no filter may turn on.
+fn parse(given_by: &'static str, filter: String) -> Result<EnvFilter, LogError> {
+    EnvFilter::try_new(format!("{filter},{SILENCED}"))
+        .map_err(|source| LogError::Filter { given_by, filter, source })
 }
 
 fn is_terminal() -> bool {

@@ -66,7 +66,7 @@ pub async fn serve(
                     let serving = connection(stream, peer, connections.tls, router, &visitor, shutdown);
                     tokio::select! {
                         () = serving => {}
-                        () = visitor.time_is_over() => tracing::debug!(%peer, "no valid credential came in time"),
+                        () = visitor.time_is_over() => tracing::debug!(%peer, "the connection is closed: it sent no valid credential in time"),
                     }
                 });
             }

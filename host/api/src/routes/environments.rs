@@ -80,7 +80,11 @@ impl From<EnvironmentsError> for Problem {
             EnvironmentsError::Spawner(error) => return error.into(),
             EnvironmentsError::None => (StatusCode::NOT_FOUND, "no_environments"),
             EnvironmentsError::Target(TargetRefusal::Unknown(_)) => (StatusCode::NOT_FOUND, "unknown_target"),
-            EnvironmentsError::Target(_) => (StatusCode::CONFLICT, "target_in_use"),
+            EnvironmentsError::Target(TargetRefusal::NotReleased(_)) => {
+                (StatusCode::CONFLICT, "target_not_released")
+            }
+            EnvironmentsError::Target(TargetRefusal::InUse { .. }) => (StatusCode::CONFLICT, "target_in_use"),
+            EnvironmentsError::Target(TargetRefusal::Changed(_)) => (StatusCode::CONFLICT, "target_changed"),
         };
         Self::new(status, kind, error.to_string())
     }

@@ -250,25 +250,27 @@ fn blame_label(blame: Blame) -> &'static str {
     }
 }
 
-const MINUTES: [f64; 12] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
-const MILLISECONDS: [f64; 10] = [1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1.0, 5.0, 15.0];
+/// Upper bounds in seconds, for what takes seconds or minutes.
+const UP_TO_MINUTES: [f64; 12] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
+/// Upper bounds in seconds, for what takes milliseconds.
+const UP_TO_SECONDS: [f64; 10] = [1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1.0, 5.0, 15.0];
 
 /// Creates a histogram for durations of seconds or minutes.
 fn minutes() -> Histogram {
-    Histogram::new(MINUTES)
+    Histogram::new(UP_TO_MINUTES)
 }
 
 fn traced_minutes() -> TracedHistogram {
-    HistogramWithExemplars::new(MINUTES.into_iter())
+    HistogramWithExemplars::new(UP_TO_MINUTES.into_iter())
 }
 
 /// Creates a histogram for requests.
 fn milliseconds() -> Histogram {
-    Histogram::new(MILLISECONDS)
+    Histogram::new(UP_TO_SECONDS)
 }
 
 fn traced_milliseconds() -> TracedHistogram {
-    HistogramWithExemplars::new(MILLISECONDS.into_iter())
+    HistogramWithExemplars::new(UP_TO_SECONDS.into_iter())
 }
 
 /// Creates a histogram for calls of policies.

@@ -24,8 +24,10 @@ impl NewArgs {
         let folder = self.folder;
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let name = CrateName::parse(name)?;
-        let is_used = folder.read_dir().is_ok_and(|mut entries| entries.next().is_some());
-        if is_used || folder.is_file() {
+        if folder.is_file() {
+            bail!("{} is a file; name another folder", folder.display());
+        }
+        if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{} exists and is not empty; name another folder", folder.display());
         }
         for (path, text) in files(&name, self.language) {
