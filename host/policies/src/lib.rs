@@ -21,7 +21,6 @@ mod source;
 
 pub use chain::answer_json::answer_json;
 pub use chain::{FailedPolicies, Policies, PolicyAnswer};
-pub use contract::hooks::hook::Hook;
 pub use engine::compiler::{COMMAND as COMPILE_COMMAND, Compiler, compile_standard_input};
 pub use engine::{CallRecord, EngineOptions, OnCall, OnCompared};
 pub use errors::{CallBlame, CallError, CallErrorKind, EngineError, LoadError, LoadErrorKind};
@@ -29,6 +28,7 @@ pub use inspection::inspect::{InspectedPolicy, inspect};
 pub use inspection::publish::artifact;
 pub use limits::Limits;
 pub use limits::patience::Patience;
+pub use names::hook::Hook;
 pub use names::policy_name::PolicyName;
 pub use reports::candidate_report::{CandidateReport, DifferentAnswer};
 pub use reports::loaded_policy::{LastGoodReport, LoadedPolicy};

@@ -73,8 +73,11 @@ pub fn init_tool() -> Result<(), LogError> {
 
 /// Parses a filter, and silences what no filter may turn on.
 fn parse(given_by: &'static str, filter: String) -> Result<EnvFilter, LogError> {
-    EnvFilter::try_new(format!("{filter},{SILENCED}"))
-        .map_err(|source| LogError::Filter { given_by, filter, source })
+    EnvFilter::try_new(format!("{filter},{SILENCED}")).map_err(|source| LogError::Filter {
+        given_by,
+        filter,
+        source,
+    })
 }
 
 fn is_terminal() -> bool {

@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    fn read(parts: Value) -> Result<Value, String> {
+    fn read(parts: &Value) -> Result<Value, String> {
         let mut place = json!({"namespace": "nublado-ada", "pod": "jupyter-ada"});
         place.as_object_mut().unwrap().extend(parts.as_object().unwrap().clone());
         let parsed: Place = serde_json::from_value(place.clone()).map_err(|error| error.to_string())?;
@@ -247,7 +247,7 @@ mod tests {
             json!({"cluster": cluster}),
             json!({"workload": workload}),
         ] {
-            read(parts.clone()).unwrap_or_else(|error| panic!("{parts}: {error}"));
+            read(&parts).unwrap_or_else(|error| panic!("{parts}: {error}"));
         }
         for (parts, why) in [
             (json!({"certificate": "service"}), "only a lab with a Service"),
@@ -256,7 +256,7 @@ mod tests {
             (json!({"workload": workload, "cluster": cluster}), "in a workload"),
             (json!({"workload": workload, "hasService": true}), "in a workload"),
         ] {
-            assert!(read(parts.clone()).unwrap_err().contains(why), "{parts}");
+            assert!(read(&parts).unwrap_err().contains(why), "{parts}");
         }
     }
 }

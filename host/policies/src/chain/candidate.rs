@@ -8,9 +8,9 @@ use wasmspawner_core::values::difference::places;
 
 use super::answer_json::answer_json;
 use crate::contract::hooks::Question;
-use crate::contract::hooks::hook::Hook;
 use crate::engine::Engine;
 use crate::errors::LoadErrorKind;
+use crate::names::hook::Hook;
 use crate::names::policy_name::PolicyName;
 use crate::policy::Policy;
 use crate::reports::candidate_report::{CandidateReport, DifferentAnswer};

@@ -14,3 +14,6 @@ pub(super) use wasmspawner::policy::host;
 
 /// The hooks, one module each.
 pub(super) use exports::wasmspawner::policy as hooks;
+
+/// The version of the package.
+pub(super) const VERSION: &str = "0.1.0";

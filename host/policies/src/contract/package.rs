@@ -2,14 +2,12 @@
 
 use wasmtime::component::{Component, Linker};
 
+use super::bindings::VERSION;
 use super::call_state::CallState;
 use super::hooks::Exports;
 use super::imports;
 use crate::errors::LoadErrorKind;
 use crate::names::message::message;
-
-/// The version of the package.
-pub(crate) const VERSION: &str = "0.1.0";
 
 /// The prefix of the names of the package's interfaces.
 const PACKAGE: &str = "wasmspawner:policy/";
@@ -18,6 +16,11 @@ const PACKAGE: &str = "wasmspawner:policy/";
 /// file, network address or environment variable.
 const INERT: [&str; 6] =
     ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
+
+/// Returns the name of the package with its version.
+pub(crate) fn name() -> String {
+    format!("wasmspawner:policy@{VERSION}")
+}
 
 /// Creates a linker with all interfaces that a policy may import.
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {

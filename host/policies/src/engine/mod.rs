@@ -20,11 +20,11 @@ use super::limits::{DeadlineExceeded, Limits, MemoryExceeded, NoSharedMemory, as
 use super::site_data::Documents;
 use crate::contract::call_state::CallState;
 use crate::contract::guest::{Calling, Ended, Guest, WrongType};
-use crate::contract::hooks::hook::Hook;
 use crate::contract::package;
 use crate::limits::machine_memory;
 use crate::limits::slots::{PolicySlots, Slots};
 use crate::limits::time_slice::{InSlices, Length, TICK, TimeSlice};
+use crate::names::hook::Hook;
 use crate::names::message::message;
 use crate::names::policy_name::PolicyName;
 use crate::reports::version_record::VersionRecords;

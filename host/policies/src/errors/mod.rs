@@ -7,7 +7,7 @@ use oci_client::ParseError;
 use wasmspawner_core::policy::{Denial, FieldError, GrantViolation, HookError};
 
 use super::signature::{NotSigned, WrongKey};
-use crate::contract::hooks::hook::Hook;
+use crate::names::hook::Hook;
 use crate::names::message::{MESSAGES, message};
 use crate::names::policy_name::PolicyName;
 use wasmspawner_core::values::digest::DigestError;

@@ -1,4 +1,5 @@
-//! Names of policies, and their messages.
+//! Names of policies and hooks, and messages of policies.
 
+pub(crate) mod hook;
 pub(crate) mod message;
 pub(crate) mod policy_name;

@@ -18,12 +18,12 @@ use super::signature::Trust;
 use super::site_data::LiveData;
 use crate::contract::call_state::{CallState, Given};
 use crate::contract::guest::{Calling, Ended, Guest};
-use crate::contract::hooks::hook::Hook;
 use crate::contract::hooks::metadata::{Describe, PolicyInfo};
 use crate::contract::hooks::{About, Exports, Question, prepare};
 use crate::contract::package;
 use crate::engine::background::Pace;
 use crate::limits::slots::PolicySlots;
+use crate::names::hook::Hook;
 use crate::names::message::message;
 use crate::names::policy_name::PolicyName;
 use crate::reports::loaded_policy::{LoadedPolicy, Preparation};
@@ -173,7 +173,7 @@ impl Policy {
             source: self.spec.source.to_string(),
             digest: self.digest,
             signed_by: self.trust.key_name().map(str::to_owned),
-            wit_version: format!("wasmspawner:policy@{}", package::VERSION),
+            wit_version: package::name(),
             hooks: self.exports.names(),
             grants: self.spec.grants.given(),
             preparation: self.preparation.clone(),

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::contract::hooks::hook::Hook;
+use crate::names::hook::Hook;
 
 /// The maximum number of differences that are kept.
 const KEPT: usize = 50;

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Verdict};
 
-use super::hook::Hook;
 use super::{About, Exports, Question, call, input, refusal};
 use crate::contract::bindings::hooks::authorize as wit;
 use crate::contract::convert::{denial, option_entries, user};
 use crate::contract::guest::Calling;
 use crate::errors::readable;
+use crate::names::hook::Hook;
 
 /// The verdicts of the chain go up to the first denial: the action is allowed if all policies allow it.
 impl Question for AuthorizeRequest {

@@ -10,12 +10,12 @@ use wasmspawner_core::policy::{
     Volume, VolumeSource,
 };
 
-use super::hook::Hook;
 use super::{About, Exports, Question, call, input, refusal};
 use crate::contract::bindings::hooks::build_pod as wit;
 use crate::contract::bindings::types;
 use crate::contract::convert::{option_entries, user};
 use crate::contract::guest::Calling;
+use crate::names::hook::Hook;
 
 /// Asks what the pod of a lab should have.
 #[derive(Clone)]

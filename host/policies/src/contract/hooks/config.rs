@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::hook::Hook;
 use super::{Exports, Question, call, invalid};
 use crate::contract::bindings::hooks::config as wit;
 use crate::contract::guest::Calling;
+use crate::names::hook::Hook;
 use crate::names::message::{MESSAGES, message};
 
 /// Asks whether a configuration, as JSON, is valid. The answer is the warnings about it.

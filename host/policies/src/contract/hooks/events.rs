@@ -2,11 +2,11 @@
 
 use wasmspawner_core::policy::{Happening, LabEvent};
 
-use super::hook::Hook;
 use super::{About, Exports, Question, call};
 use crate::contract::bindings::hooks::events as wit;
 use crate::contract::guest::Calling;
 use crate::limits::as_millis;
+use crate::names::hook::Hook;
 
 impl Question for LabEvent {
     const HOOK: Hook = Hook::new("events.on-event");

@@ -7,12 +7,12 @@ use wasmspawner_core::policy::form::{
     self, Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };
 
-use super::hook::Hook;
 use super::{Asked, Exports, Question, call, input, invalid, refusal};
 use crate::contract::bindings::hooks::form as wit;
 use crate::contract::convert::{option_entries, options, user};
 use crate::contract::guest::Calling;
 use crate::errors::CallErrorKind;
+use crate::names::hook::Hook;
 use crate::names::policy_name::PolicyName;
 
 /// Asks for the spawn form. The last policy that has a form answers.

@@ -5,13 +5,13 @@ use wasmspawner_core::config::grants::Grants;
 use wasmspawner_core::images::{self, ImageClass, ImageMenu, MenuEntry, Place, WantedImage};
 use wasmspawner_core::policy::form::FormContext;
 
-use super::hook::Hook;
 use super::{Asked, Exports, Question, call, input, refusal};
 use crate::contract::bindings::hooks::images as wit;
 use crate::contract::convert::user;
 use crate::contract::guest::Calling;
 use crate::errors::CallErrorKind;
 use crate::limits::Limits;
+use crate::names::hook::Hook;
 use crate::names::policy_name::PolicyName;
 
 /// The maximum size of a menu, in bytes: a menu of ten thousand images is larger than other answers.

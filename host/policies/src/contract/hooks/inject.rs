@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use wasmspawner_core::policy::{InjectRequest, InjectVerdict, Subject, VolumeAccess, WorkloadAccess};
 use wasmspawner_core::workload::WorkloadKind;
 
-use super::hook::Hook;
 use super::{About, Exports, Question, call, input, refusal};
 use crate::contract::bindings::hooks::inject as wit;
 use crate::contract::convert::{denial, option_entries, user};
 use crate::contract::guest::Calling;
 use crate::errors::readable;
+use crate::names::hook::Hook;
 
 /// Asks whether a lab may be put into a workload. The verdicts of the chain go up to the first denial.
 #[derive(Clone)]

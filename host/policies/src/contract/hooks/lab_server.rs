@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use wasmspawner_core::policy::{LabProbe, LabRequest, LabServer};
 
-use super::hook::Hook;
 use super::{About, Exports, Question, call, input, refusal};
 use crate::contract::bindings::hooks::lab_server as wit;
 use crate::contract::convert::{option_entries, user};
 use crate::contract::guest::Calling;
+use crate::names::hook::Hook;
 
 /// Asks how the program of a lab is reached.
 #[derive(Clone)]

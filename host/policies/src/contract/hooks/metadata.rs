@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::hook::Hook;
 use super::{Exports, Question, call};
 use crate::contract::bindings::hooks::metadata as wit;
 use crate::contract::guest::Calling;
+use crate::names::hook::Hook;
 use crate::names::message::message;
 
 /// A policy's description of itself.

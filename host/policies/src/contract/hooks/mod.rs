@@ -6,7 +6,6 @@ pub(crate) mod build_pod;
 pub(crate) mod config;
 pub(crate) mod events;
 pub(crate) mod form;
-pub(crate) mod hook;
 pub(crate) mod images;
 pub(crate) mod inject;
 mod input;
@@ -26,14 +25,13 @@ use wasmspawner_core::policy::Subject;
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
-use self::hook::Hook;
-use super::bindings::{hooks as wit, types};
+use super::bindings::{VERSION, hooks as wit, types};
 use super::call_state::CallState;
 use super::convert;
 use super::guest::{Calling, Guest, WrongType};
-use super::package::VERSION;
 use crate::errors::{CallErrorKind, LoadErrorKind};
 use crate::limits::Limits;
+use crate::names::hook::Hook;
 use crate::names::policy_name::PolicyName;
 
 /// A question to a policy: one function of an interface, with its arguments.

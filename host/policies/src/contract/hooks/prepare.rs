@@ -3,9 +3,9 @@
 use futures::future::BoxFuture;
 
 use super::Exports;
-use super::hook::Hook;
 use crate::contract::guest::{Guest, WrongType};
 use crate::limits::Limits;
+use crate::names::hook::Hook;
 
 /// The function.
 pub(crate) const HOOK: Hook = Hook::new("prepare.run");

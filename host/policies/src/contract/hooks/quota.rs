@@ -4,11 +4,11 @@ use serde_json::Value;
 use wasmspawner_core::policy::{Subject, User};
 use wasmspawner_core::users::quota::{Quota, Usage};
 
-use super::hook::Hook;
 use super::{About, Exports, Question, call, input, refusal};
 use crate::contract::bindings::hooks::quota as wit;
 use crate::contract::convert::user;
 use crate::contract::guest::Calling;
+use crate::names::hook::Hook;
 
 /// Asks for the limits of a user. All policies answer, and the smallest value of each limit applies.
 #[derive(Clone)]
