@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::{Config, ConfigChanges, ConfigFile};
 
 use super::auth::{AuthSetupError, Authenticator};
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::{Labs, Rules};
 use wasmspawner_tasks::detached::detached;
 use wasmspawner_telemetry::Reload;
 
@@ -98,7 +98,10 @@ impl ConfigReload {
         let mut running = self.running.lock().await;
         let (updated, config, changes) = self.read(&running).await?;
         let methods = self.authenticator.prepare(config.auth.clone()).await?;
-        self.labs.reload(config).await.map_err(|error| ReloadError::Policy(error.to_string()))?;
+        Rules::new(self.labs.clone())
+            .replace(config)
+            .await
+            .map_err(|error| ReloadError::Policy(error.to_string()))?;
         self.authenticator.replace(methods);
         *running = updated;
         tracing::info!(

@@ -8,8 +8,8 @@ use super::config_reload::ConfigReload;
 use super::fair_use::FairUse;
 use super::openapi::Description;
 use crate::request::prefix::Prefix;
-use wasmspawner_spawner::Labs;
 use wasmspawner_spawner::prepull::LivePrepulls;
+use wasmspawner_spawner::{Choices, Kernels, Labs, Leftovers, Pools, Rules, SiteEnvironments};
 use wasmspawner_telemetry::Metrics;
 
 /// The shared state of all handlers.
@@ -33,4 +33,23 @@ pub struct Api {
     pub description: Description,
     /// Cancelled when the service stops. Event streams end then, and their readers reconnect to the next instance.
     pub shutdown: CancellationToken,
+}
+
+/// Views of the labs, for the handlers that need nothing else of them.
+macro_rules! views {
+    ($($view:ident),*) => {$(
+        impl FromRef<Api> for $view {
+            fn from_ref(api: &Api) -> Self {
+                Self::new(api.labs.clone())
+            }
+        }
+    )*};
+}
+
+views!(Kernels, Pools, Leftovers, SiteEnvironments, Rules);
+
+impl FromRef<Api> for Choices {
+    fn from_ref(api: &Api) -> Self {
+        Self::new(api.labs.context().clone())
+    }
 }

@@ -8,7 +8,7 @@ use crate::auth::{Authenticator, Caller};
 use crate::problem::Problem;
 use crate::request::path::{BlueprintPath, LabPath};
 use crate::wire;
-use wasmspawner_spawner::{Labs, SpawnError};
+use wasmspawner_spawner::{Choices, SpawnError};
 
 /// All blueprints of the site, as they were written, with those objects of the cluster that cannot be used.
 #[utoipa::path(
@@ -16,11 +16,11 @@ use wasmspawner_spawner::{Labs, SpawnError};
     responses((status = 200, description = "The blueprints, sorted by name", body = Vec<wire::Blueprint>))
 )]
 pub(crate) async fn list_blueprints(
-    State(labs): State<Labs>,
+    State(choices): State<Choices>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Blueprint>>, Problem> {
     caller.may(Access::ManagePolicies)?;
-    Ok(Json(wire::Blueprint::all(&labs.blueprints())))
+    Ok(Json(wire::Blueprint::all(&choices.blueprints())))
 }
 
 /// The blueprints from which a user may choose.
@@ -29,7 +29,7 @@ pub(crate) async fn list_blueprints(
     responses((status = 200, description = "The blueprints, sorted by name", body = Vec<wire::BlueprintChoice>))
 )]
 pub(crate) async fn list_blueprint_choices(
-    State(labs): State<Labs>,
+    State(choices): State<Choices>,
     State(authenticator): State<Authenticator>,
     caller: Caller,
     LabPath(key): LabPath,
@@ -37,7 +37,7 @@ pub(crate) async fn list_blueprint_choices(
     caller.may(Access::ReadForm(&key))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
     let groups = identity.group_names();
-    Ok(Json(labs.blueprints().library.choices(&groups).map(wire::BlueprintChoice::from).collect()))
+    Ok(Json(choices.blueprints().library.choices(&groups).map(wire::BlueprintChoice::from).collect()))
 }
 
 /// What a blueprint means for a user's lab: all that it consists of, merged, and what comes from where.
@@ -52,7 +52,7 @@ pub(crate) async fn list_blueprint_choices(
     )
 )]
 pub(crate) async fn resolve_blueprint(
-    State(labs): State<Labs>,
+    State(choices): State<Choices>,
     State(authenticator): State<Authenticator>,
     caller: Caller,
     BlueprintPath(key, blueprint): BlueprintPath,
@@ -60,7 +60,7 @@ pub(crate) async fn resolve_blueprint(
     let permit = caller.may(Access::ReadForm(&key))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
     let token = caller.token_for_lab(permit);
-    match labs.resolve_blueprint(&identity, blueprint, &token).await {
+    match choices.resolve_blueprint(&identity, blueprint, &token).await {
         Ok(Some(resolved)) => Ok(Json(resolved.as_ref().into())),
         Ok(None) => Err(Problem::internal()),
         Err(SpawnError::Invalid(errors)) => {

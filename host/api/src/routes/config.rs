@@ -9,7 +9,7 @@ use crate::auth::Caller;
 use crate::config_reload::ConfigReload;
 use crate::problem::Problem;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::Rules;
 
 /// Reads the configuration again, and loads all policies again.
 ///
@@ -24,7 +24,7 @@ use wasmspawner_spawner::Labs;
 )]
 pub(crate) async fn reload_config(
     State(config): State<ConfigReload>,
-    State(labs): State<Labs>,
+    State(rules): State<Rules>,
     caller: Caller,
 ) -> Result<Json<wire::ReloadedConfig>, Problem> {
     caller.may(Access::ManagePolicies)?;
@@ -32,5 +32,5 @@ pub(crate) async fn reload_config(
         .reload()
         .await
         .map_err(|error| Problem::new(StatusCode::CONFLICT, "reload_failed", error.to_string()))?;
-    Ok(Json(wire::ReloadedConfig::new(changes, labs.policies())))
+    Ok(Json(wire::ReloadedConfig::new(changes, rules.policies())))
 }

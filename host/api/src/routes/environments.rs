@@ -9,7 +9,7 @@ use crate::auth::Caller;
 use crate::problem::Problem;
 use crate::request::path::TargetPath;
 use crate::wire;
-use wasmspawner_spawner::{EnvironmentsError, Labs, TargetRefusal};
+use wasmspawner_spawner::{EnvironmentsError, SiteEnvironments, TargetRefusal};
 
 /// All environments, claims and targets.
 ///
@@ -22,11 +22,11 @@ use wasmspawner_spawner::{EnvironmentsError, Labs, TargetRefusal};
     )
 )]
 pub(crate) async fn list_environments(
-    State(labs): State<Labs>,
+    State(environments): State<SiteEnvironments>,
     caller: Caller,
 ) -> Result<Json<wire::Environments>, Problem> {
     caller.may(Access::ManageEnvironments)?;
-    Ok(Json(labs.environments()?.into()))
+    Ok(Json(environments.overview()?.into()))
 }
 
 /// Frees a target that was released.
@@ -43,12 +43,12 @@ pub(crate) async fn list_environments(
     )
 )]
 pub(crate) async fn release_target(
-    State(labs): State<Labs>,
+    State(environments): State<SiteEnvironments>,
     caller: Caller,
     TargetPath(target): TargetPath,
 ) -> Result<StatusCode, Problem> {
     caller.may(Access::ManageEnvironments)?;
-    labs.release_target(target.as_str()).await?;
+    environments.release(target.as_str()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -65,12 +65,12 @@ pub(crate) async fn release_target(
     )
 )]
 pub(crate) async fn retire_target(
-    State(labs): State<Labs>,
+    State(environments): State<SiteEnvironments>,
     caller: Caller,
     TargetPath(target): TargetPath,
 ) -> Result<StatusCode, Problem> {
     caller.may(Access::ManageEnvironments)?;
-    labs.retire_target(target.as_str()).await?;
+    environments.retire(target.as_str()).await?;
     Ok(StatusCode::ACCEPTED)
 }
 

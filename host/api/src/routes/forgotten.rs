@@ -8,7 +8,7 @@ use wasmspawner_core::users::access::Access;
 use crate::auth::Caller;
 use crate::problem::Problem;
 use crate::wire;
-use wasmspawner_spawner::{ForgottenError, Labs};
+use wasmspawner_spawner::{ForgottenError, Leftovers};
 
 /// Labs that JupyterHub does not know any more.
 ///
@@ -23,11 +23,11 @@ use wasmspawner_spawner::{ForgottenError, Labs};
     )
 )]
 pub(crate) async fn list_forgotten(
-    State(labs): State<Labs>,
+    State(leftovers): State<Leftovers>,
     caller: Caller,
 ) -> Result<Json<wire::ForgottenLabs>, Problem> {
     caller.may(Access::ListLabs)?;
-    Ok(Json(wire::ForgottenLabs::from(&labs.forgotten().await?)))
+    Ok(Json(wire::ForgottenLabs::from(&leftovers.forgotten().await?)))
 }
 
 impl From<ForgottenError> for Problem {

@@ -8,7 +8,7 @@ use crate::auth::{Authenticator, Caller};
 use crate::problem::Problem;
 use crate::request::path::LabPath;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::Choices;
 
 /// The images that registries and nodes have.
 ///
@@ -18,11 +18,11 @@ use wasmspawner_spawner::Labs;
     responses((status = 200, description = "The repositories of `images.repositories`, and the nodes", body = wire::KnownImages))
 )]
 pub(crate) async fn list_images(
-    State(labs): State<Labs>,
+    State(choices): State<Choices>,
     caller: Caller,
 ) -> Result<Json<wire::KnownImages>, Problem> {
     caller.may(Access::ReadImages)?;
-    let (registries, nodes) = labs.known_images();
+    let (registries, nodes) = choices.known_images();
     Ok(Json(wire::KnownImages::new(&registries, &nodes)))
 }
 
@@ -32,13 +32,14 @@ pub(crate) async fn list_images(
     responses((status = 200, description = "The menu, also with what the form does not show", body = wire::ImageMenu))
 )]
 pub(crate) async fn get_image_menu(
-    State(labs): State<Labs>,
+    State(choices): State<Choices>,
     State(authenticator): State<Authenticator>,
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<wire::ImageMenu>, Problem> {
     caller.may(Access::ReadForm(&key))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
-    let (menu, (registries, nodes)) = (labs.image_menu(&identity, &key.server).await?, labs.known_images());
+    let (menu, (registries, nodes)) =
+        (choices.image_menu(&identity, &key.server).await?, choices.known_images());
     Ok(Json(menu.map(|menu| wire::ImageMenu::new(&menu, &registries, &nodes)).unwrap_or_default()))
 }

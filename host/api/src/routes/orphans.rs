@@ -7,7 +7,7 @@ use wasmspawner_core::users::access::Access;
 use crate::auth::Caller;
 use crate::problem::Problem;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::Leftovers;
 
 /// Pods, namespaces and environments that carry this service's labels but belong to no lab.
 ///
@@ -17,11 +17,11 @@ use wasmspawner_spawner::Labs;
     responses((status = 200, description = "What belongs to no lab", body = Vec<wire::Orphan>))
 )]
 pub(crate) async fn list_orphans(
-    State(labs): State<Labs>,
+    State(leftovers): State<Leftovers>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Orphan>>, Problem> {
     caller.may(Access::ManageOrphans)?;
-    Ok(Json(labs.orphans().await?.into_iter().map(wire::Orphan::from).collect()))
+    Ok(Json(leftovers.orphans().await?.into_iter().map(wire::Orphan::from).collect()))
 }
 
 /// Deletes the orphans in the service's own cluster.
@@ -35,9 +35,9 @@ pub(crate) async fn list_orphans(
     )
 )]
 pub(crate) async fn delete_orphans(
-    State(labs): State<Labs>,
+    State(leftovers): State<Leftovers>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Orphan>>, Problem> {
     caller.may(Access::ManageOrphans)?;
-    Ok(Json(labs.delete_orphans().await?.into_iter().map(wire::Orphan::from).collect()))
+    Ok(Json(leftovers.delete_orphans().await?.into_iter().map(wire::Orphan::from).collect()))
 }

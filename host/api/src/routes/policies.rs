@@ -8,7 +8,7 @@ use wasmspawner_core::users::access::Access;
 use crate::auth::Caller;
 use crate::problem::Problem;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::Rules;
 
 /// The loaded policies, in the order in which they are asked.
 #[utoipa::path(
@@ -16,11 +16,11 @@ use wasmspawner_spawner::Labs;
     responses((status = 200, description = "The policies", body = Vec<wire::Policy>))
 )]
 pub(crate) async fn list_policies(
-    State(labs): State<Labs>,
+    State(rules): State<Rules>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Policy>>, Problem> {
     caller.may(Access::ManagePolicies)?;
-    Ok(Json(report(&labs)))
+    Ok(Json(report(&rules)))
 }
 
 /// Loads all policies again.
@@ -34,16 +34,17 @@ pub(crate) async fn list_policies(
     )
 )]
 pub(crate) async fn reload_policies(
-    State(labs): State<Labs>,
+    State(rules): State<Rules>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Policy>>, Problem> {
     caller.may(Access::ManagePolicies)?;
-    labs.reload_policies()
+    rules
+        .reload_policies()
         .await
         .map_err(|error| Problem::new(StatusCode::CONFLICT, "reload_failed", error.to_string()))?;
-    Ok(Json(report(&labs)))
+    Ok(Json(report(&rules)))
 }
 
-fn report(labs: &Labs) -> Vec<wire::Policy> {
-    labs.policies().into_iter().map(wire::Policy::from).collect()
+fn report(rules: &Rules) -> Vec<wire::Policy> {
+    rules.policies().into_iter().map(wire::Policy::from).collect()
 }

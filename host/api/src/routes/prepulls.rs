@@ -7,7 +7,7 @@ use wasmspawner_core::users::access::Access;
 use crate::auth::Caller;
 use crate::problem::Problem;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::Choices;
 use wasmspawner_spawner::prepull::LivePrepulls;
 
 /// The images that nodes pull before somebody asks for them.
@@ -16,12 +16,12 @@ use wasmspawner_spawner::prepull::LivePrepulls;
     responses((status = 200, description = "What nodes are to have, what they pull, and what they could not pull", body = wire::Prepulls))
 )]
 pub(crate) async fn list_prepulls(
-    State(labs): State<Labs>,
+    State(choices): State<Choices>,
     State(prepulls): State<LivePrepulls>,
     caller: Caller,
 ) -> Result<Json<wire::Prepulls>, Problem> {
     caller.may(Access::ReadImages)?;
-    let (_, nodes) = labs.known_images();
+    let (_, nodes) = choices.known_images();
     let report = prepulls.current();
     Ok(Json(report.map(|report| wire::Prepulls::new(&report, &nodes)).unwrap_or_default()))
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use wasmspawner_core::lifecycle::LabStatus;
 
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::{Labs, Pools, SiteEnvironments};
 use wasmspawner_telemetry::Metrics;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -46,8 +46,8 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     for (kind, status, count) in labs.count_children() {
         metrics.set_children(kind, status, count);
     }
-    labs.measure_environments();
-    let (wanted, ready) = labs.count_workers();
+    SiteEnvironments::new(labs.clone()).measure();
+    let (wanted, ready) = Pools::new(labs.clone()).count_workers();
     metrics.set_workers(wanted, ready);
     metrics.set_history(context.history.len());
     for (kind, silence) in context.clusters.own().store.silence() {

@@ -7,7 +7,7 @@ use wasmspawner_core::users::access::Access;
 use crate::auth::Caller;
 use crate::problem::Problem;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::Leftovers;
 
 /// What stays on purpose when labs end: namespaces that are not deleted, volume claims, and targets of environments.
 ///
@@ -17,9 +17,9 @@ use wasmspawner_spawner::Labs;
     responses((status = 200, description = "What stays, sorted by kind, namespace and name", body = Vec<wire::RetainedObject>))
 )]
 pub(crate) async fn list_retained(
-    State(labs): State<Labs>,
+    State(leftovers): State<Leftovers>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::RetainedObject>>, Problem> {
     caller.may(Access::ManageOrphans)?;
-    Ok(Json(labs.retained()?.into_iter().map(wire::RetainedObject::from).collect()))
+    Ok(Json(leftovers.retained()?.into_iter().map(wire::RetainedObject::from).collect()))
 }

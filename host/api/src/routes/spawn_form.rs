@@ -7,7 +7,7 @@ use wasmspawner_core::users::access::Access;
 use crate::auth::{Authenticator, Caller};
 use crate::problem::Problem;
 use crate::request::path::LabPath;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::Choices;
 
 /// The form with which a user chooses a lab: a fragment of HTML for the inside of a `<form>`.
 #[utoipa::path(
@@ -17,12 +17,12 @@ use wasmspawner_spawner::Labs;
     )
 )]
 pub(crate) async fn get_spawn_form(
-    State(labs): State<Labs>,
+    State(choices): State<Choices>,
     State(authenticator): State<Authenticator>,
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Html<String>, Problem> {
     caller.may(Access::ReadForm(&key))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
-    Ok(Html(labs.spawn_form(&identity, &key.server).await?))
+    Ok(Html(choices.spawn_form(&identity, &key.server).await?))
 }

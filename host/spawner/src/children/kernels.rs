@@ -29,36 +29,45 @@ impl KernelSnapshot {
     }
 }
 
-impl Labs {
+/// The kernels that labs have started. Clones share them.
+#[derive(Clone)]
+pub struct Kernels(Labs);
+
+impl Kernels {
+    /// Creates the view of these labs' kernels.
+    pub fn new(labs: Labs) -> Self {
+        Self(labs)
+    }
+
     /// The kernels of a lab, sorted by their names.
-    pub fn kernels(&self, lab: &LabKey) -> Vec<KernelSnapshot> {
-        let keys = self.children_of_kind(lab, ChildKind::Kernel);
-        keys.iter().filter_map(|key| self.kernel(key)).collect()
+    pub fn of_lab(&self, lab: &LabKey) -> Vec<KernelSnapshot> {
+        let keys = self.0.children_of_kind(lab, ChildKind::Kernel);
+        keys.iter().filter_map(|key| self.get(key)).collect()
     }
 
     /// The kernel with this key.
-    pub fn kernel(&self, key: &SpawnKey) -> Option<KernelSnapshot> {
-        Some(KernelSnapshot { spawn: self.lab(key)?, process: self.kernel_links().process(key) })
+    pub fn get(&self, key: &SpawnKey) -> Option<KernelSnapshot> {
+        Some(KernelSnapshot { spawn: self.0.lab(key)?, process: self.0.kernel_links().process(key) })
     }
 
     /// Sends a signal to the processes of a kernel.
-    pub fn signal_kernel(&self, key: &SpawnKey, signum: u8) -> Result<(), LauncherAway> {
-        self.kernel_links().signal(key, signum)
+    pub fn signal(&self, key: &SpawnKey, signum: u8) -> Result<(), LauncherAway> {
+        self.0.kernel_links().signal(key, signum)
     }
 
     /// Starts the process of a kernel anew, in the same pod.
-    pub fn restart_kernel(&self, key: &SpawnKey) -> Result<KernelProcess, LauncherAway> {
-        self.kernel_links().restart(key)
+    pub fn restart(&self, key: &SpawnKey) -> Result<KernelProcess, LauncherAway> {
+        self.0.kernel_links().restart(key)
     }
 
     /// Connects a kernel's launcher, and returns the commands for it. Returns `None` if launchers already hold as many
     /// connections as they may.
     pub fn connect_launcher(&self, key: &SpawnKey) -> Option<mpsc::Receiver<LauncherCommand>> {
-        self.kernel_links().connect(key, self.most_connections_of_pods())
+        self.0.kernel_links().connect(key, self.0.most_connections_of_pods())
     }
 
     /// Notes the report of a kernel's launcher about its process.
     pub fn report_process(&self, key: &SpawnKey, process: KernelProcess) {
-        self.kernel_links().report(key, process);
+        self.0.kernel_links().report(key, process);
     }
 }

@@ -47,32 +47,41 @@ impl PoolSnapshot {
     }
 }
 
-impl Labs {
+/// The Dask pools that labs have started. Clones share them.
+#[derive(Clone)]
+pub struct Pools(Labs);
+
+impl Pools {
+    /// Creates the view of these labs' pools.
+    pub fn new(labs: Labs) -> Self {
+        Self(labs)
+    }
+
     /// The keys of a lab's Dask pools, sorted by their names.
-    pub fn pools(&self, lab: &LabKey) -> Vec<SpawnKey> {
-        self.children_of_kind(lab, ChildKind::DaskPool)
+    pub fn of_lab(&self, lab: &LabKey) -> Vec<SpawnKey> {
+        self.0.children_of_kind(lab, ChildKind::DaskPool)
     }
 
     /// The Dask pool with this key.
-    pub fn pool(&self, key: &SpawnKey) -> Option<PoolSnapshot> {
-        let view = self.view(key)?;
+    pub fn get(&self, key: &SpawnKey) -> Option<PoolSnapshot> {
+        let view = self.0.view(key)?;
         let spawn = view.snapshot?;
         let description = spawn.about.description.pool.clone()?;
-        let state = self.pool_links().get(key);
+        let state = self.0.pool_links().get(key);
         let state = state.unwrap_or_else(|| PoolState::new(description.workers, 0));
         let workers = view.place.as_ref().zip(view.record.as_ref());
         let workers = workers.map(|(place, record)| {
-            self.context().cluster(place).store.workers(place.namespace.as_str(), record)
+            self.0.context().cluster(place).store.workers(place.namespace.as_str(), record)
         });
         let workers = workers.unwrap_or_default();
-        let policy = StagePolicy { kind: SpawnKind::DaskPool, ..self.context().stage_policy() };
+        let policy = StagePolicy { kind: SpawnKind::DaskPool, ..self.0.context().stage_policy() };
         let waits = |pod: &Arc<stage::ObservedPod>| {
             let missing = matches!(pod.life(), PodLife::Waiting | PodLife::Failed);
             missing.then(|| stage::analyze(Some(pod), &[], &policy, Timestamp::now()).message)
         };
         let waiting = workers.iter().filter_map(waits).find(|message| !message.is_empty());
         let limited = (state.demand.target < state.demand.desired()).then(|| {
-            let allowed = self.workers_allowed();
+            let allowed = self.0.workers_allowed();
             format!("You may have {allowed} Dask workers at a time, so the pool cannot have more now")
         });
         let pods = workers.iter().filter(|pod| !pod.is_deleting()).count();
@@ -92,52 +101,54 @@ impl Labs {
 
     /// True if there is no pool of this key, or if it has the certificate with this digest.
     pub fn has_certificate(&self, key: &SpawnKey, digest: &str) -> bool {
-        let pool = self.lab(key).and_then(|spawn| spawn.about.description.pool.clone());
+        let pool = self.0.lab(key).and_then(|spawn| spawn.about.description.pool.clone());
         pool.is_none_or(|pool| pool.certificate == digest)
     }
 
     /// Changes the number of workers that a pool may have. `user` is set when users change their own pools; the
     /// policies are then asked for permission.
-    pub async fn scale_pool(
+    pub async fn scale(
         &self,
         key: &SpawnKey,
         workers: WorkerRange,
         user: Option<&Identity>,
     ) -> Result<(), SpawnError> {
-        self.require_ready()?;
+        self.0.require_ready()?;
         // The user's turn is taken first, so that policies count the workers that earlier requests have got.
-        let turn = self.turn_of(&key.lab.user).await?;
-        let Some(pool) = self.lab(key) else { return Err(Refusal::NoLab.into()) };
+        let turn = self.0.turn_of(&key.lab.user).await?;
+        let Some(pool) = self.0.lab(key) else { return Err(Refusal::NoLab.into()) };
         if let Some(identity) = user {
             let question = AuthorizeRequest {
                 action: Action::Scale,
                 user: User::from(identity),
                 server: key.lab.server.to_string(),
                 options: pool.about.description.options.clone(),
-                subject: self.subject(key, Some(workers)),
+                subject: self.0.subject(key, Some(workers)),
             };
-            self.heard(key, authorize(&self.context().rules(), &question).await)?;
+            self.0.heard(key, authorize(&self.0.context().rules(), &question).await)?;
         }
-        let workers = self.context().config.current().dask.workers(workers);
-        self.send_in_turn(key, turn, |waiting| Message::Scale(workers, waiting)).await
+        let workers = self.0.context().config.current().dask.workers(workers);
+        self.0.send_in_turn(key, turn, |waiting| Message::Scale(workers, waiting)).await
     }
 
     /// Counts the workers that all pools are to have, and those that are connected to their schedulers.
     pub fn count_workers(&self) -> (usize, usize) {
-        self.pool_links().count_workers()
+        self.0.pool_links().count_workers()
     }
 
     /// Connects a pool's scheduler, and returns the orders for it.
     pub fn connect_scheduler(&self, key: &SpawnKey) -> Result<watch::Receiver<WorkerOrder>, NoOrders> {
-        self.pool_links().connect(key, self.most_connections_of_pods())
+        self.0.pool_links().connect(key, self.0.most_connections_of_pods())
     }
 
     /// Notes the report of a pool's scheduler: the number of workers connected to it, and the number that it wants.
     pub fn report_workers(&self, key: &SpawnKey, ready: u32, wanted: u32) {
-        let changed = self.pool_links().report(key, ready, wanted, self.workers_allowed());
-        self.wake_pools(&changed);
+        let changed = self.0.pool_links().report(key, ready, wanted, self.0.workers_allowed());
+        self.0.wake_pools(&changed);
     }
+}
 
+impl Labs {
     /// Adds a pool that was accepted, or that was found after a restart with `present` workers.
     pub(crate) fn add_pool(&self, key: &SpawnKey, workers: WorkerRange, present: u32) {
         let allowed = self.workers_allowed_now();

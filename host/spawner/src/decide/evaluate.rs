@@ -77,7 +77,8 @@ pub(crate) async fn decide(
     Ok(decided)
 }
 
-/// Like `decide`, with the facts from the cluster given by the caller.
+/// Like `decide`, with the facts from the cluster given by the caller: names the lab, asks the policies, merges what they
+/// want, and builds the objects for the place where the lab goes.
 pub(crate) async fn decide_with(
     rules: &SiteRules<'_>,
     approved: &Approved,
@@ -87,15 +88,34 @@ pub(crate) async fn decide_with(
     patience: &Patience,
 ) -> Result<Decided, Failure> {
     let names = names(rules, approved, &cluster.own_claim)?;
+    let answers = customize(rules, approved, &names, patience).await?;
+    let (spawn, cluster) = composed(rules, approved, operation, spawn, names, answers, cluster)?;
+    match &cluster.workload {
+        Some(workload) => build_in_workload(rules, approved, spawn, workload, operation),
+        None => build_pod(rules, approved, spawn, &cluster, operation),
+    }
+}
+
+/// Merges the answers of the policies with the request and the configuration, and checks the result. Returns the facts
+/// that are still needed, too.
+fn composed(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    operation: &Operation,
+    spawn: &str,
+    names: LabNames,
+    answers: Vec<ChainAnswer>,
+    mut cluster: FromCluster,
+) -> Result<(ValidatedSpawn, FromCluster), Failure> {
     let inputs = SpawnInputs {
         request: approved.request.clone(),
         job_id: operation.job_id,
         spawn: LabelValue::parse(spawn).map_err(|_| unlabelled())?,
-        answers: customize(rules, approved, &names, patience).await?,
+        answers,
         names,
         quotas: approved.quotas.clone(),
         lab: &rules.config.lab,
-        site_secrets: cluster.site_secrets,
+        site_secrets: std::mem::take(&mut cluster.site_secrets),
         provisioned: cluster.provisioned,
         images: ImageInputs {
             chosen: approved.image.clone(),
@@ -108,16 +128,26 @@ pub(crate) async fn decide_with(
     if let (true, Some((_, image))) = (approved.keeps_image(), &approved.image) {
         spawn.image.clone_from(image);
     }
-    let volumes = VolumeRecord::from_spawn(&spawn);
-    refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;
     for conflict in &spawn.provenance.conflicts {
         tracing::warn!(%conflict, "two policies disagree");
     }
-    if let Some(workload) = &cluster.workload {
-        spawn.namespaces = workload_requests::NAMESPACE;
-        return build_in_workload(rules, approved, spawn, workload, operation);
-    }
-    let environment = environment(rules, approved, &spawn)?;
+    Ok((spawn, cluster))
+}
+
+/// Builds a lab with a pod of its own, or says which environment it needs first.
+fn build_pod(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    mut spawn: ValidatedSpawn,
+    cluster: &FromCluster,
+    operation: &Operation,
+) -> Result<Decided, Failure> {
+    let volumes = VolumeRecord::from_spawn(&spawn);
+    refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;
+    let destination = match environment(rules, approved, &spawn)? {
+        Some(choice) => Destination::Environment(choice),
+        None => Destination::OwnPod { remembered: volumes.filter(|_| outlives_lab(approved)) },
+    };
     if let Some(fate) = approved.place.fate() {
         spawn.namespaces = reclaim_of(fate);
     }
@@ -125,10 +155,6 @@ pub(crate) async fn decide_with(
         spawn.serve_tls();
     }
     let routes = routes(rules, approved, &spawn, cluster.certificate.as_ref());
-    let destination = match environment {
-        Some(choice) => Destination::Environment(choice),
-        None => Destination::OwnPod { remembered: volumes.filter(|_| outlives_lab(approved)) },
-    };
     let mut decided = build(rules, approved, spawn, operation, destination);
     decided.objects.routes = routes;
     if approved.place.claim().is_some() {
@@ -147,10 +173,11 @@ fn outlives_lab(approved: &Approved) -> bool {
 fn build_in_workload(
     rules: &SiteRules<'_>,
     approved: &Approved,
-    spawn: ValidatedSpawn,
+    mut spawn: ValidatedSpawn,
     workload: &AdmittedWorkload,
     operation: &Operation,
 ) -> Result<Decided, Failure> {
+    spawn.namespaces = workload_requests::NAMESPACE;
     let (objects, workload) = workload_requests::build(&spawn, workload).map_err(SpawnError::into_failure)?;
     let decided = build(rules, approved, spawn, operation, Destination::Workload(workload));
     Ok(Decided { objects, ..decided })

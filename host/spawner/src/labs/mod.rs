@@ -8,7 +8,6 @@ pub(crate) mod message;
 pub(crate) mod pool_links;
 pub(crate) mod quota_claims;
 pub(crate) mod registry;
-pub(crate) mod spawn_form;
 pub(crate) mod turn;
 
 use std::sync::atomic::{AtomicBool, Ordering};

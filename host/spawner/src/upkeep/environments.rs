@@ -20,30 +20,39 @@ pub enum EnvironmentsError {
     Target(#[from] TargetRefusal),
 }
 
-impl Labs {
+/// The environments of a site. Clones share them.
+#[derive(Clone)]
+pub struct SiteEnvironments(Labs);
+
+impl SiteEnvironments {
+    /// Creates the view of the environments in which these labs are.
+    pub fn new(labs: Labs) -> Self {
+        Self(labs)
+    }
+
     /// All environments, claims and targets.
-    pub fn environments(&self) -> Result<Overview, EnvironmentsError> {
-        self.require_ready()?;
-        Ok(self.known_environments()?.overview())
+    pub fn overview(&self) -> Result<Overview, EnvironmentsError> {
+        self.0.require_ready()?;
+        Ok(self.known()?.overview())
     }
 
     /// Makes a target that was released, and is kept for its owner, available to everybody.
-    pub async fn release_target(&self, name: &str) -> Result<(), EnvironmentsError> {
-        self.require_ready()?;
-        let released = self.known_environments()?.release(name).await.map_err(SpawnError::from)?;
+    pub async fn release(&self, name: &str) -> Result<(), EnvironmentsError> {
+        self.0.require_ready()?;
+        let released = self.known()?.release(name).await.map_err(SpawnError::from)?;
         Ok(released?)
     }
 
     /// Deletes a target that no claim has. Its namespace is deleted, too, if that was made for the target.
-    pub async fn retire_target(&self, name: &str) -> Result<(), EnvironmentsError> {
-        self.require_ready()?;
-        let retired = self.known_environments()?.retire(name).await.map_err(SpawnError::from)?;
+    pub async fn retire(&self, name: &str) -> Result<(), EnvironmentsError> {
+        self.0.require_ready()?;
+        let retired = self.known()?.retire(name).await.map_err(SpawnError::from)?;
         Ok(retired?)
     }
 
     /// Sets the metrics of environments and of other clusters.
-    pub fn measure_environments(&self) {
-        let context = self.context();
+    pub fn measure(&self) {
+        let context = self.0.context();
         if let Some(environments) = &context.environments {
             context.metrics.set_environments(&environments.count());
         }
@@ -52,7 +61,7 @@ impl Labs {
         context.metrics.set_clusters_away(away.count());
     }
 
-    fn known_environments(&self) -> Result<&Environments, EnvironmentsError> {
-        self.context().environments.as_ref().ok_or(EnvironmentsError::None)
+    fn known(&self) -> Result<&Environments, EnvironmentsError> {
+        self.0.context().environments.as_ref().ok_or(EnvironmentsError::None)
     }
 }

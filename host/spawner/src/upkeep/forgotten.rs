@@ -12,6 +12,7 @@ use crate::context::hub_comparison::HubComparison;
 use crate::errors::SpawnError;
 use crate::labs::Labs;
 use crate::labs::message::StopRequest;
+use crate::upkeep::leftovers::Leftovers;
 use wasmspawner_hub::HubError;
 
 /// The delay of the first check after the start.
@@ -44,15 +45,17 @@ pub enum ForgottenError {
     Hub(#[from] HubError),
 }
 
-impl Labs {
+impl Leftovers {
     /// Returns the labs that the Hub does not know now.
     pub async fn forgotten(&self) -> Result<ForgottenReport, ForgottenError> {
-        self.require_ready()?;
-        let comparison = self.context().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
-        let check = self.compared(comparison).await?;
+        self.0.require_ready()?;
+        let comparison = self.0.context().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
+        let check = self.0.compared(comparison).await?;
         Ok(ForgottenReport { check, stop_after: comparison.stop_after() })
     }
+}
 
+impl Labs {
     async fn compared(&self, comparison: &HubComparison) -> Result<Arc<Check>, HubError> {
         let context = self.context();
         comparison.check(|| self.active_labs(), &context.metrics, context.now()).await

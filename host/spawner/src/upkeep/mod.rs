@@ -2,6 +2,7 @@
 
 pub(crate) mod environments;
 pub(crate) mod forgotten;
+pub(crate) mod leftovers;
 pub(crate) mod reload;
 pub(crate) mod retained;
 pub(crate) mod service;

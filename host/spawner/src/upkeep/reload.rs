@@ -7,16 +7,25 @@ use wasmspawner_policies::{LoadError, LoadedPolicy, PolicySpec};
 use wasmspawner_tasks::detached::detached;
 use wasmspawner_telemetry::Reload;
 
-impl Labs {
+/// The rules of a site: its configuration and policies. Clones share them.
+#[derive(Clone)]
+pub struct Rules(Labs);
+
+impl Rules {
+    /// Creates the view of the rules for these labs.
+    pub fn new(labs: Labs) -> Self {
+        Self(labs)
+    }
+
     /// The loaded policies, in the order in which they are asked.
     pub fn policies(&self) -> Vec<LoadedPolicy> {
-        self.context().policies.loaded()
+        self.0.context().policies.loaded()
     }
 
     /// Loads all policies again. If one cannot be loaded, none is replaced. A reload that has begun is finished even if
     /// the caller does not wait for it.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
-        let labs = self.clone();
+        let labs = self.0.clone();
         detached(async move {
             let reloaded = labs.context().policies.reload().await;
             labs.context().metrics.reloaded(Reload::of(&reloaded));
@@ -26,10 +35,10 @@ impl Labs {
     }
 
     /// Replaces the configuration and its policies, all or nothing. Operations that have begun go on as they began.
-    pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
-        self.context().policies.replace(PolicySpec::all(&config.policies)?).await?;
-        self.context().config.replace(config);
-        self.share_workers();
+    pub async fn replace(&self, config: Config) -> Result<(), LoadError> {
+        self.0.context().policies.replace(PolicySpec::all(&config.policies)?).await?;
+        self.0.context().config.replace(config);
+        self.0.share_workers();
         Ok(())
     }
 }

@@ -8,16 +8,17 @@ use wasmspawner_core::record::retained::{
 
 use crate::errors::SpawnError;
 use crate::labs::Labs;
+use crate::upkeep::leftovers::Leftovers;
 
-impl Labs {
+impl Leftovers {
     /// All objects that stay on purpose when labs end, sorted.
     pub fn retained(&self) -> Result<Vec<RetainedObject>, SpawnError> {
-        self.require_ready()?;
-        let context = self.context();
-        let mut kept = namespaces(self);
+        self.0.require_ready()?;
+        let context = self.0.context();
+        let mut kept = namespaces(&self.0);
         if let Some(volumes) = &context.volumes {
             let records = volumes.all();
-            kept.extend(retained_claims(records.iter(), |key| self.lab(&key.clone().into()).is_some()));
+            kept.extend(retained_claims(records.iter(), |key| self.0.lab(&key.clone().into()).is_some()));
         }
         if let Some(environments) = &context.environments {
             kept.extend(retained_targets(environments.overview()));

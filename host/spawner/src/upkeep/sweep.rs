@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::driver::requests::TRY_FOR;
 use crate::errors::SpawnError;
 use crate::labs::Labs;
+use crate::upkeep::leftovers::Leftovers;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError, OwnedObject, list};
 use wasmspawner_kubernetes::observed::ObservedObjects;
 
@@ -51,18 +52,18 @@ pub enum OrphanKind {
     Pod,
 }
 
-impl Labs {
+impl Leftovers {
     /// Lists the objects with this service's labels that belong to no record.
     pub async fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
-        self.require_ready()?;
-        Ok(orphans(self).await?)
+        self.0.require_ready()?;
+        Ok(orphans(&self.0).await?)
     }
 
     /// Deletes the orphans in the service's own cluster, and returns those whose deletion was requested. Other clusters
     /// are left alone, because another site may have labs there whose installation has the same name.
     pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
-        self.require_ready()?;
-        Ok(delete_orphans(self).await?)
+        self.0.require_ready()?;
+        Ok(delete_orphans(&self.0).await?)
     }
 }
 

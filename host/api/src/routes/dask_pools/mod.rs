@@ -27,7 +27,7 @@ use crate::request::location;
 use crate::request::path::{LabPath, PoolPath};
 use crate::request::prefix::Prefix;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::{Labs, Pools};
 use wasmspawner_telemetry::Metrics;
 
 /// The names of a lab's Dask pools.
@@ -36,12 +36,12 @@ use wasmspawner_telemetry::Metrics;
     responses((status = 200, description = "The names, sorted", body = Vec<String>))
 )]
 pub(crate) async fn list_pools(
-    State(labs): State<Labs>,
+    State(pools): State<Pools>,
     caller: Caller,
     LabPath(lab): LabPath,
 ) -> Result<Json<Vec<String>>, Problem> {
     caller.may(Access::ReadOrStop(&lab))?;
-    let names = labs.pools(&lab).into_iter().filter_map(|key| key.child);
+    let names = pools.of_lab(&lab).into_iter().filter_map(|key| key.child);
     Ok(Json(names.map(|child| child.name.to_string()).collect()))
 }
 
@@ -61,6 +61,7 @@ pub(crate) async fn list_pools(
 )]
 pub(crate) async fn start_pool(
     State(labs): State<Labs>,
+    State(pools): State<Pools>,
     State(authenticator): State<Authenticator>,
     State(prefix): State<Prefix>,
     State(fair_use): State<FairUse>,
@@ -89,7 +90,7 @@ pub(crate) async fn start_pool(
         requested_by: caller.username.to_string(),
     };
     labs.start_child(request).await.map_err(of_spawn)?;
-    let pool = labs.pool(&key).ok_or_else(unknown_pool)?;
+    let pool = pools.get(&key).ok_or_else(unknown_pool)?;
     let location = format!("{}{}", prefix.as_str(), location::of_child(&key));
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(wire::DaskPool::from(&pool))).into_response())
 }
@@ -103,12 +104,12 @@ pub(crate) async fn start_pool(
     )
 )]
 pub(crate) async fn get_pool(
-    State(labs): State<Labs>,
+    State(pools): State<Pools>,
     caller: Caller,
     PoolPath(key): PoolPath,
 ) -> Result<Json<wire::DaskPool>, Problem> {
     caller.may(Access::ReadOrStop(&key.lab))?;
-    let pool = labs.pool(&key).ok_or_else(unknown_pool)?;
+    let pool = pools.get(&key).ok_or_else(unknown_pool)?;
     Ok(Json(wire::DaskPool::from(&pool)))
 }
 
@@ -127,6 +128,7 @@ pub(crate) async fn get_pool(
 )]
 pub(crate) async fn stop_pool(
     State(labs): State<Labs>,
+    State(pools): State<Pools>,
     State(authenticator): State<Authenticator>,
     caller: Caller,
     PoolPath(key): PoolPath,
@@ -137,7 +139,7 @@ pub(crate) async fn stop_pool(
         Permit::Administrator => None,
     };
     let meant = headers.get(IF_MATCH).map(|tag| tag.to_str().unwrap_or_default().trim_matches('"'));
-    if meant.is_some_and(|meant| !labs.has_certificate(&key, meant)) {
+    if meant.is_some_and(|meant| !pools.has_certificate(&key, meant)) {
         return Err(another_pool());
     }
     labs.stop(&key, owner.as_ref(), caller.username.as_str()).await.map_err(of_spawn)?;
@@ -161,7 +163,7 @@ pub(crate) async fn stop_pool(
     )
 )]
 pub(crate) async fn scale_pool(
-    State(labs): State<Labs>,
+    State(pools): State<Pools>,
     State(authenticator): State<Authenticator>,
     caller: Caller,
     PoolPath(key): PoolPath,
@@ -170,13 +172,13 @@ pub(crate) async fn scale_pool(
     let permit = caller.may(Access::Spawn(&key.lab))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let workers = wire::parse_workers(&body)?;
-    labs.pool(&key).ok_or_else(unknown_pool)?;
+    pools.get(&key).ok_or_else(unknown_pool)?;
     let owner = match permit {
         Permit::Owner => Some(authenticator.identity_of(&caller, &key.lab.user).await?),
         Permit::Administrator => None,
     };
-    labs.scale_pool(&key, workers, owner.as_ref()).await.map_err(of_spawn)?;
-    let pool = labs.pool(&key).ok_or_else(unknown_pool)?;
+    pools.scale(&key, workers, owner.as_ref()).await.map_err(of_spawn)?;
+    let pool = pools.get(&key).ok_or_else(unknown_pool)?;
     Ok((StatusCode::ACCEPTED, Json(wire::ScaledPool::new(&pool))))
 }
 

@@ -17,7 +17,7 @@ use crate::request::path::PoolPath;
 use crate::routes::events::event_stream;
 use crate::routes::pod_program;
 use crate::wire;
-use wasmspawner_spawner::{Labs, NoOrders, WorkerOrder};
+use wasmspawner_spawner::{Labs, NoOrders, Pools, WorkerOrder};
 
 /// How many workers a pool is to have, as server-sent events of the type `workers`: `minimum`, `maximum` and `target`, at
 /// once and after each change.
@@ -34,12 +34,13 @@ use wasmspawner_spawner::{Labs, NoOrders, WorkerOrder};
 )]
 pub(crate) async fn connect_scheduler(
     State(labs): State<Labs>,
+    State(pools): State<Pools>,
     State(shutdown): State<CancellationToken>,
     PoolPath(key): PoolPath,
     parts: Parts,
 ) -> Result<Response, Problem> {
     pod_program::check(&labs, &key, &parts.headers, &parts.extensions)?;
-    let orders = labs.connect_scheduler(&key).map_err(|why| match why {
+    let orders = pools.connect_scheduler(&key).map_err(|why| match why {
         NoOrders::Ending => unknown_pool(),
         NoOrders::TooMany => pod_program::too_many(),
     })?;
@@ -64,6 +65,7 @@ pub(crate) async fn connect_scheduler(
 )]
 pub(crate) async fn report_workers(
     State(labs): State<Labs>,
+    State(pools): State<Pools>,
     State(fair_use): State<FairUse>,
     PoolPath(key): PoolPath,
     request: Request,
@@ -72,7 +74,7 @@ pub(crate) async fn report_workers(
     let _turn = fair_use.request(&key.lab.user).await?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let wire::SchedulerReport { ready, wanted } = wire::parse_report(&body)?;
-    labs.report_workers(&key, ready, wanted);
+    pools.report_workers(&key, ready, wanted);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -16,7 +16,7 @@ use crate::request::path::KernelPath;
 use crate::routes::events::event_stream;
 use crate::routes::pod_program;
 use crate::wire;
-use wasmspawner_spawner::{Labs, LauncherCommand};
+use wasmspawner_spawner::{Kernels, Labs, LauncherCommand};
 
 /// The commands for a kernel's launcher, as server-sent events: `signal` (`number`, `signum`) and `launch` (`number`).
 ///
@@ -32,12 +32,13 @@ use wasmspawner_spawner::{Labs, LauncherCommand};
 )]
 pub(crate) async fn connect_launcher(
     State(labs): State<Labs>,
+    State(kernels): State<Kernels>,
     State(shutdown): State<CancellationToken>,
     KernelPath(key): KernelPath,
     parts: Parts,
 ) -> Result<Response, Problem> {
     pod_program::check(&labs, &key, &parts.headers, &parts.extensions)?;
-    let commands = labs.connect_launcher(&key).ok_or_else(pod_program::too_many)?;
+    let commands = kernels.connect_launcher(&key).ok_or_else(pod_program::too_many)?;
     let frames = unfold(commands, async |mut commands| Some((frame(commands.recv().await?), commands)));
     Ok(event_stream(pod_program::stream(frames, shutdown)))
 }
@@ -55,6 +56,7 @@ pub(crate) async fn connect_launcher(
 )]
 pub(crate) async fn report_process(
     State(labs): State<Labs>,
+    State(kernels): State<Kernels>,
     State(fair_use): State<FairUse>,
     KernelPath(key): KernelPath,
     request: Request,
@@ -62,7 +64,7 @@ pub(crate) async fn report_process(
     pod_program::check(&labs, &key, request.headers(), request.extensions())?;
     let _turn = fair_use.request(&key.lab.user).await?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
-    labs.report_process(&key, wire::parse_process(&body)?);
+    kernels.report_process(&key, wire::parse_process(&body)?);
     Ok(StatusCode::NO_CONTENT)
 }
 

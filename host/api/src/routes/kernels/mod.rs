@@ -27,7 +27,7 @@ use crate::request::location;
 use crate::request::path::{KernelPath, LabPath};
 use crate::request::prefix::Prefix;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::{Kernels, Labs};
 use wasmspawner_telemetry::Metrics;
 
 /// The kernels of a lab that the service runs.
@@ -36,12 +36,12 @@ use wasmspawner_telemetry::Metrics;
     responses((status = 200, description = "The kernels, sorted by their ids", body = Vec<wire::Kernel>))
 )]
 pub(crate) async fn list_kernels(
-    State(labs): State<Labs>,
+    State(kernels): State<Kernels>,
     caller: Caller,
     LabPath(lab): LabPath,
 ) -> Result<Json<Vec<wire::Kernel>>, Problem> {
     caller.may(Access::ReadOrStop(&lab))?;
-    Ok(Json(labs.kernels(&lab).iter().map(wire::Kernel::from).collect()))
+    Ok(Json(kernels.of_lab(&lab).iter().map(wire::Kernel::from).collect()))
 }
 
 /// Starts a kernel in a pod of its own, in the environment of its lab.
@@ -60,6 +60,7 @@ pub(crate) async fn list_kernels(
 )]
 pub(crate) async fn start_kernel(
     State(labs): State<Labs>,
+    State(kernels): State<Kernels>,
     State(authenticator): State<Authenticator>,
     State(prefix): State<Prefix>,
     State(fair_use): State<FairUse>,
@@ -88,7 +89,7 @@ pub(crate) async fn start_kernel(
         requested_by: caller.username.to_string(),
     };
     labs.start_child(request).await.map_err(of_spawn)?;
-    let kernel = labs.kernel(&key).ok_or_else(unknown_kernel)?;
+    let kernel = kernels.get(&key).ok_or_else(unknown_kernel)?;
     let location = format!("{}{}", prefix.as_str(), location::of_child(&key));
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(wire::Kernel::from(&kernel))).into_response())
 }
@@ -102,12 +103,12 @@ pub(crate) async fn start_kernel(
     )
 )]
 pub(crate) async fn get_kernel(
-    State(labs): State<Labs>,
+    State(kernels): State<Kernels>,
     caller: Caller,
     KernelPath(key): KernelPath,
 ) -> Result<Json<wire::Kernel>, Problem> {
     caller.may(Access::ReadOrStop(&key.lab))?;
-    let kernel = labs.kernel(&key).ok_or_else(unknown_kernel)?;
+    let kernel = kernels.get(&key).ok_or_else(unknown_kernel)?;
     Ok(Json(wire::Kernel::from(&kernel)))
 }
 
@@ -176,7 +177,7 @@ pub(crate) async fn follow_kernel_events(
     )
 )]
 pub(crate) async fn signal_kernel(
-    State(labs): State<Labs>,
+    State(kernels): State<Kernels>,
     caller: Caller,
     KernelPath(key): KernelPath,
     request: Request,
@@ -184,8 +185,8 @@ pub(crate) async fn signal_kernel(
     caller.may(Access::ReadOrStop(&key.lab))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let signum = wire::parse_signal(&body)?;
-    labs.kernel(&key).ok_or_else(unknown_kernel)?;
-    labs.signal_kernel(&key, signum)?;
+    kernels.get(&key).ok_or_else(unknown_kernel)?;
+    kernels.signal(&key, signum)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -201,13 +202,13 @@ pub(crate) async fn signal_kernel(
     )
 )]
 pub(crate) async fn restart_kernel(
-    State(labs): State<Labs>,
+    State(kernels): State<Kernels>,
     caller: Caller,
     KernelPath(key): KernelPath,
 ) -> Result<(StatusCode, Json<wire::Kernel>), Problem> {
     caller.may(Access::Spawn(&key.lab))?;
-    labs.kernel(&key).ok_or_else(unknown_kernel)?;
-    labs.restart_kernel(&key)?;
-    let kernel = labs.kernel(&key).ok_or_else(unknown_kernel)?;
+    kernels.get(&key).ok_or_else(unknown_kernel)?;
+    kernels.restart(&key)?;
+    let kernel = kernels.get(&key).ok_or_else(unknown_kernel)?;
     Ok((StatusCode::ACCEPTED, Json(wire::Kernel::from(&kernel))))
 }

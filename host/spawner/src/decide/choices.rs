@@ -10,16 +10,25 @@ use wasmspawner_core::policy::form::{FormContext, render};
 use wasmspawner_core::users::identity::Identity;
 use wasmspawner_core::values::secret::SecretString;
 
-use super::Labs;
-use crate::decide::blueprints;
-use crate::decide::image_menu::{self, UserMenu};
+use super::blueprints;
+use super::image_menu::{self, UserMenu};
+use crate::context::Context;
 use crate::errors::SpawnError;
 
-impl Labs {
+/// What users choose from before they start a lab. Clones share it.
+#[derive(Clone)]
+pub struct Choices(Arc<Context>);
+
+impl Choices {
+    /// Creates the choices that the configuration, the policies and the cluster give now.
+    pub fn new(context: Arc<Context>) -> Self {
+        Self(context)
+    }
+
     /// The spawn form, as a fragment of HTML.
     pub async fn spawn_form(&self, identity: &Identity, server: &ServerName) -> Result<String, SpawnError> {
         let context = FormContext { user: User::from(identity), server: server.to_string() };
-        let rules = self.context().rules();
+        let rules = self.0.rules();
         let form = image_menu::form(&rules, &context).await?;
         Ok(render(&blueprints::offer(&rules, &context, form)))
     }
@@ -31,12 +40,12 @@ impl Labs {
         server: &ServerName,
     ) -> Result<Option<UserMenu>, SpawnError> {
         let context = FormContext { user: User::from(identity), server: server.to_string() };
-        image_menu::menu(&self.context().rules(), &context).await
+        image_menu::menu(&self.0.rules(), &context).await
     }
 
     /// The site's blueprints. They change when the configuration is read again, and with the objects in the cluster.
     pub fn blueprints(&self) -> Arc<ExtendedLibrary> {
-        self.context().blueprints.now(&self.context().config.current())
+        self.0.blueprints.now(&self.0.config.current())
     }
 
     /// Resolves the blueprint of this name for a lab of the user: a blueprint of the site, or else one of the user's
@@ -47,12 +56,12 @@ impl Labs {
         name: ObjectName,
         token: &SecretString,
     ) -> Result<Option<Arc<Resolved>>, SpawnError> {
-        blueprints::resolve(&self.context().rules(), identity, name, token).await
+        blueprints::resolve(&self.0.rules(), identity, name, token).await
     }
 
     /// The images that registries and nodes have.
     pub fn known_images(&self) -> (Arc<Inventory>, Arc<NodeImages>) {
-        let known = self.context().policies.inventory();
+        let known = self.0.policies.inventory();
         (known.registries(), known.nodes())
     }
 }
