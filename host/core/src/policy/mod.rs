@@ -36,6 +36,7 @@ mod volume;
 mod workload_access;
 
 pub use crate::config::grants::{Grant, GrantViolation, Grants};
+pub use crate::users::identity::Group;
 pub use crate::values::field_error::FieldError;
 pub use crate::values::options::{Options, Value};
 pub use authorize::{Action, AuthorizeRequest, Verdict};
@@ -59,7 +60,7 @@ pub use resources::{ResourceClaim, Resources};
 pub use scheduling::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
 pub use subject::{PresentUse, Subject, SubjectBlueprint, SubjectChild};
 pub use time_limits::TimeLimits;
-pub use user::{Group, User};
+pub use user::User;
 pub use volume::{
     AccessMode, ClaimReclaim, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource,
     Volume, VolumeSource,

@@ -1,18 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use crate::users::identity::Identity;
+use crate::users::identity::{Group, Identity};
 use crate::users::quota::UserQuota;
-
-/// A group of a user. Groups without a GID exist only by name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Group {
-    /// The group's name.
-    pub name: String,
-    /// The group's GID, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gid: Option<u32>,
-}
 
 /// The user, as policies see them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,13 +39,11 @@ impl User {
 
 impl From<&Identity> for User {
     fn from(identity: &Identity) -> Self {
-        let group =
-            |group: &crate::users::identity::Group| Group { name: group.name.clone(), gid: group.gid };
         Self {
             name: identity.username.to_string(),
             uid: Some(identity.uid),
             gid: Some(identity.gid),
-            groups: identity.groups.iter().map(group).collect(),
+            groups: identity.groups.clone(),
             email: identity.email.clone(),
             display_name: identity.display_name.clone(),
             quota: identity.quota,

@@ -7,7 +7,9 @@ use wasmspawner_core::children::kernel::{KernelProcess, PORTS, Ports};
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::spawn_key::{ChildKind, SpawnKey};
+use wasmspawner_core::policy::spawn::ChildRequest;
 
+use crate::errors::SpawnError;
 use crate::labs::Labs;
 use crate::labs::kernel_links::{LauncherAway, LauncherCommand};
 use crate::published::snapshot::LabSnapshot;
@@ -37,6 +39,16 @@ impl Kernels {
     /// Creates the view of these labs' kernels.
     pub fn new(labs: Labs) -> Self {
         Self(labs)
+    }
+
+    /// Refuses a kernel that cannot begin to start now, whatever the policies say about it.
+    pub fn can_start(&self, key: &SpawnKey) -> Result<(), SpawnError> {
+        self.0.can_spawn(key)
+    }
+
+    /// Starts a kernel of a running lab. Returns when the start has begun; the events report the rest.
+    pub async fn start(&self, request: ChildRequest) -> Result<(), SpawnError> {
+        self.0.start_child(request).await
     }
 
     /// The kernels of a lab, sorted by their names.

@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 impl Labs {
     /// Starts a child of a lab. Returns when the start has begun; the events report the rest.
-    pub async fn start_child(&self, request: ChildRequest) -> Result<(), SpawnError> {
+    pub(crate) async fn start_child(&self, request: ChildRequest) -> Result<(), SpawnError> {
         let key = request.key();
         let begun = self.begin_child(&key, request).await;
         self.heard(&key, begun)

@@ -9,6 +9,7 @@ use wasmspawner_core::lifecycle::stage::{self, PodLife, StagePolicy};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
 use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::spawn_key::{ChildKind, SpawnKey, SpawnKind};
+use wasmspawner_core::policy::spawn::ChildRequest;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, User};
 use wasmspawner_core::record::PoolDescription;
 use wasmspawner_core::users::identity::Identity;
@@ -55,6 +56,16 @@ impl Pools {
     /// Creates the view of these labs' pools.
     pub fn new(labs: Labs) -> Self {
         Self(labs)
+    }
+
+    /// Refuses a pool that cannot begin to start now, whatever the policies say about it.
+    pub fn can_start(&self, key: &SpawnKey) -> Result<(), SpawnError> {
+        self.0.can_spawn(key)
+    }
+
+    /// Starts a pool of a running lab. Returns when the start has begun; the events report the rest.
+    pub async fn start(&self, request: ChildRequest) -> Result<(), SpawnError> {
+        self.0.start_child(request).await
     }
 
     /// The keys of a lab's Dask pools, sorted by their names.

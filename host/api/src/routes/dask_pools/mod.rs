@@ -60,7 +60,6 @@ pub(crate) async fn list_pools(
     )
 )]
 pub(crate) async fn start_pool(
-    State(labs): State<Labs>,
     State(pools): State<Pools>,
     State(authenticator): State<Authenticator>,
     State(prefix): State<Prefix>,
@@ -72,7 +71,7 @@ pub(crate) async fn start_pool(
     let permit = caller.may(Access::Spawn(&key.lab))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let wire::ParsedPool { options, env, pool } = wire::parse_pool(&body)?;
-    labs.can_spawn(&key).map_err(of_spawn)?;
+    pools.can_start(&key).map_err(of_spawn)?;
     if let Some(user) = caller.limited() {
         fair_use.child(user)?;
     }
@@ -89,7 +88,7 @@ pub(crate) async fn start_pool(
         token: caller.token_for_lab(permit),
         requested_by: caller.username.to_string(),
     };
-    labs.start_child(request).await.map_err(of_spawn)?;
+    pools.start(request).await.map_err(of_spawn)?;
     let pool = pools.get(&key).ok_or_else(unknown_pool)?;
     let location = format!("{}{}", prefix.as_str(), location::of_child(&key));
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(wire::DaskPool::from(&pool))).into_response())

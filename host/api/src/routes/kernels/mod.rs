@@ -59,7 +59,6 @@ pub(crate) async fn list_kernels(
     )
 )]
 pub(crate) async fn start_kernel(
-    State(labs): State<Labs>,
     State(kernels): State<Kernels>,
     State(authenticator): State<Authenticator>,
     State(prefix): State<Prefix>,
@@ -71,7 +70,7 @@ pub(crate) async fn start_kernel(
     let permit = caller.may(Access::Spawn(&key.lab))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let wire::ParsedKernel { options, kernel } = wire::parse_kernel(&body)?;
-    labs.can_spawn(&key).map_err(of_spawn)?;
+    kernels.can_start(&key).map_err(of_spawn)?;
     if let Some(user) = caller.limited() {
         fair_use.child(user)?;
     }
@@ -88,7 +87,7 @@ pub(crate) async fn start_kernel(
         token: caller.token_for_lab(permit),
         requested_by: caller.username.to_string(),
     };
-    labs.start_child(request).await.map_err(of_spawn)?;
+    kernels.start(request).await.map_err(of_spawn)?;
     let kernel = kernels.get(&key).ok_or_else(unknown_kernel)?;
     let location = format!("{}{}", prefix.as_str(), location::of_child(&key));
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(wire::Kernel::from(&kernel))).into_response())
