@@ -25,7 +25,9 @@ pub(crate) async fn get_lab(
     LabPath(key): LabPath,
 ) -> Result<Json<wire::Lab>, Problem> {
     let permit = caller.may(Access::ReadOrStop(&key))?;
-    let lab = labs.lab(&key.into()).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
+    let key = key.into();
+    labs.require_readable(&key)?;
+    let lab = labs.lab(&key).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
     Ok(Json(wire::Lab::from_snapshot(&lab, permit)))
 }
 

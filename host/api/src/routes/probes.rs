@@ -49,6 +49,7 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     SiteEnvironments::new(labs.clone()).measure();
     let (wanted, ready) = Pools::new(labs.clone()).count_workers();
     metrics.set_workers(wanted, ready);
+    metrics.set_unreadable_records(labs.count_unreadable());
     metrics.set_history(context.history.len());
     for (kind, silence) in context.clusters.own().store.silence() {
         metrics.set_watch_silence(kind, silence);

@@ -5,7 +5,8 @@ mod stored;
 mod watching;
 
 pub use error::{NotInstalled, RecordError};
-pub use stored::StoredSpawn;
+pub use stored::{StoredSpawn, UnreadableRecord};
+pub use watching::RecordChange;
 
 use std::time::Duration;
 
@@ -36,6 +37,28 @@ pub struct SpawnRecords {
     request_timeout: Duration,
 }
 
+/// The records of an installation.
+#[derive(Debug)]
+pub struct Listed<T> {
+    /// Those that can be read, or what was taken from them.
+    pub read: Vec<T>,
+    /// Those that cannot be read.
+    pub unreadable: Vec<UnreadableRecord>,
+}
+
+impl<T> Listed<T> {
+    fn from_results(results: Vec<Result<T, UnreadableRecord>>) -> Self {
+        let (mut read, mut unreadable) = (Vec::with_capacity(results.len()), Vec::new());
+        for result in results {
+            match result {
+                Ok(one) => read.push(one),
+                Err(other) => unreadable.push(other),
+            }
+        }
+        Self { read, unreadable }
+    }
+}
+
 impl SpawnRecords {
     /// The records of one installation of the service (`instance`), in `namespace`.
     pub fn new(client: Client, namespace: &str, instance: LabelValue, request_timeout: Duration) -> Self {
@@ -52,15 +75,16 @@ impl SpawnRecords {
         }
     }
 
-    /// Lists all records of this installation. A record that cannot be parsed is logged and left out.
-    pub async fn list(&self) -> Result<Vec<StoredSpawn>, KubernetesError> {
-        list_some(&self.api, &self.selector(), "list Spawns", StoredSpawn::read).await
+    /// Lists all records of this installation.
+    pub async fn list(&self) -> Result<Listed<StoredSpawn>, KubernetesError> {
+        let read = |object| Some(StoredSpawn::read(object));
+        Ok(Listed::from_results(list_some(&self.api, &self.selector(), "list Spawns", read).await?))
     }
 
     /// Lists the labs and children that have a record.
-    pub async fn keys(&self) -> Result<Vec<SpawnKey>, KubernetesError> {
-        let key = |object| StoredSpawn::read(object)?.spec.key();
-        list_some(&self.api, &self.selector(), "list Spawns", key).await
+    pub async fn keys(&self) -> Result<Listed<SpawnKey>, KubernetesError> {
+        let key = |object| StoredSpawn::read(object).map(|stored| stored.spec.key()).transpose();
+        Ok(Listed::from_results(list_some(&self.api, &self.selector(), "list Spawns", key).await?))
     }
 
     /// Writes the record of an accepted spawn, with retries until `until`. Succeeds if the record exists already with

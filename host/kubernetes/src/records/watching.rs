@@ -6,17 +6,31 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::record::INSTANCE_LABEL;
 
-use super::{SpawnRecords, StoredSpawn, resource};
+use super::{SpawnRecords, StoredSpawn, UnreadableRecord, resource};
 use crate::watches::{Readable, changes, short_watch};
 
+/// A change of a record.
+#[derive(Debug)]
+pub enum RecordChange {
+    /// The record exists in this state.
+    Written(Box<StoredSpawn>),
+    /// The record exists, and this version of the service cannot read it.
+    Unreadable(UnreadableRecord),
+    /// The record is gone.
+    Deleted {
+        /// Its uid.
+        uid: String,
+    },
+}
+
 impl SpawnRecords {
-    /// Calls `on_change` with every state of every record until `stop`, including those that the service itself wrote.
+    /// Calls `on_change` with every change of every record until `stop`, including those that the service itself made.
     pub async fn watch(
         &self,
         client: Client,
         namespace: &str,
         stop: &CancellationToken,
-        mut on_change: impl FnMut(StoredSpawn),
+        mut on_change: impl FnMut(RecordChange),
     ) {
         let api: Api<Readable<kube::api::DynamicObject>> =
             Api::namespaced_with(client, namespace, &resource());
@@ -25,9 +39,13 @@ impl SpawnRecords {
         while let Some(change) = stop.run_until_cancelled(stream.next()).await.flatten() {
             match change {
                 Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
-                    if let Some(stored) = StoredSpawn::read(object) {
-                        on_change(stored);
-                    }
+                    on_change(match StoredSpawn::read(object) {
+                        Ok(stored) => RecordChange::Written(Box::new(stored)),
+                        Err(unreadable) => RecordChange::Unreadable(unreadable),
+                    });
+                }
+                Ok(watcher::Event::Delete(object)) => {
+                    on_change(RecordChange::Deleted { uid: object.metadata.uid.unwrap_or_default() });
                 }
                 Ok(_) => {}
                 Err(error) => tracing::warn!(%error, "the watch of records failed and is begun again"),

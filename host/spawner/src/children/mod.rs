@@ -123,6 +123,7 @@ impl Labs {
 
     /// Returns the lab if it is running.
     fn running_lab(&self, lab: &LabKey) -> Result<RunningLab, SpawnError> {
+        self.require_readable(&lab.clone().into())?;
         let view = self.view(&lab.clone().into());
         let snapshot = view.as_ref().and_then(|view| view.snapshot.clone()).ok_or(SpawnError::NoLab)?;
         if snapshot.status != LabStatus::Running {
@@ -210,10 +211,15 @@ impl Labs {
         let orphans: Vec<SpawnKey> = {
             let registry = self.registry();
             let alive = |lab: &LabKey| {
-                registry.get(&lab.clone().into()).is_some_and(|handle| {
-                    let view = handle.view.borrow();
-                    view.snapshot.as_ref().is_some_and(|lab| lab.status != LabStatus::Failed)
-                })
+                let key = SpawnKey::from(lab.clone());
+                match registry.get(&key) {
+                    Some(handle) => {
+                        let view = handle.view.borrow();
+                        view.snapshot.as_ref().is_some_and(|lab| lab.status != LabStatus::Failed)
+                    }
+                    // It may run.
+                    None => self.unreadable().record_of(&key).is_some(),
+                }
             };
             let ends = |handle: &Handle| !handle.view.borrow().outlives_lab();
             let children = registry.iter().filter(|(key, handle)| !key.is_lab() && ends(handle));

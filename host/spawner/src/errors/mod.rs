@@ -88,6 +88,21 @@ pub enum SpawnError {
     /// Somebody has deleted the lab's record.
     #[error("the record of this lab does not exist any more")]
     RecordGone,
+    /// The lab may run, and its record cannot be read.
+    #[error(
+        "the record {name} of this lab cannot be read by this version of the service, so nothing can be done with the lab; \
+         the site's administrators find the reason in the service's log"
+    )]
+    UnreadableRecord {
+        /// The record's name.
+        name: String,
+    },
+    /// Nothing is deleted that may be of labs whose records cannot be read.
+    #[error(
+        "{0} records of labs cannot be read by this version of the service, so what is left of a lab cannot be told from \
+         what one uses; correct these records first: the service's log names them"
+    )]
+    UnreadableRecords(usize),
     /// There is no lab that could start a child.
     #[error("there is no lab of this name; start it first")]
     NoLab,
@@ -157,6 +172,9 @@ impl SpawnError {
             Self::Name(_) => ("InvalidName", Blame::User, message),
             Self::InvalidPool { .. } => ("InvalidPool", Blame::User, message),
             Self::NotOffered(_) => ("NotOffered", Blame::User, message),
+            Self::UnreadableRecord { .. } | Self::UnreadableRecords(_) => {
+                ("UnreadableRecord", Blame::Service, message)
+            }
             Self::Workload { .. } => ("WorkloadRefused", Blame::User, message),
             Self::Refused(_)
             | Self::NotReady

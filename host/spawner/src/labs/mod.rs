@@ -9,6 +9,7 @@ pub(crate) mod pool_links;
 pub(crate) mod quota_claims;
 pub(crate) mod registry;
 pub(crate) mod turn;
+pub(crate) mod unreadable;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +34,7 @@ use self::message::{Message, StopRequest, Waiting};
 use self::pool_links::PoolLinks;
 use self::quota_claims::QuotaClaims;
 use self::registry::{Handle, Registry};
+use self::unreadable::UnreadableRecords;
 use super::context::Context;
 use super::errors::{SpawnError, refusal};
 use crate::decide::approve::approve;
@@ -58,6 +60,7 @@ pub struct Labs {
     kernel_links: Arc<KernelLinks>,
     pool_links: Arc<PoolLinks>,
     quota_claims: Arc<QuotaClaims>,
+    unreadable: Arc<UnreadableRecords>,
     /// Distinguishes this run of the service from earlier ones, in revisions.
     start: Uuid,
 }
@@ -87,6 +90,7 @@ impl Labs {
             kernel_links: Arc::default(),
             pool_links: Arc::default(),
             quota_claims: Arc::default(),
+            unreadable: Arc::default(),
             start: Uuid::new_v4(),
         }
     }
@@ -104,6 +108,11 @@ impl Labs {
     /// The share of its user's quota that each spawn takes.
     pub(crate) fn quota_claims(&self) -> &QuotaClaims {
         &self.quota_claims
+    }
+
+    /// The records that this version of the service cannot read.
+    pub(crate) fn unreadable(&self) -> &UnreadableRecords {
+        &self.unreadable
     }
 
     /// Waits for the user's turn to have a spawn approved.
@@ -191,9 +200,16 @@ impl Labs {
         self.view(key)?.job_id
     }
 
-    /// The uids of the records of all labs, including labs of which only remains are left.
+    /// The uids of the records of all labs, including labs of which only remains are left, and of those that cannot be
+    /// read.
     pub(crate) fn records(&self) -> Vec<String> {
-        self.registry().iter().filter_map(|(_, handle)| handle.view.borrow().record.clone()).collect()
+        let unreadable = self.unreadable.uids();
+        let registry = self.registry();
+        registry
+            .iter()
+            .filter_map(|(_, handle)| handle.view.borrow().record.clone())
+            .chain(unreadable)
+            .collect()
     }
 
     /// Notes the new state of a lab or a child; called by its driver. A lab that is being stopped waits for its
@@ -253,6 +269,7 @@ impl Labs {
         if self.context.own_cluster().health().is_away() {
             return Err(SpawnError::ClusterAway);
         }
+        self.require_readable(key)?;
         match self.lab(key).and_then(|lab| refusal(lab.status)) {
             Some(refusal) => Err(refusal.into()),
             None => Ok(()),
@@ -300,6 +317,7 @@ impl Labs {
             self.heard(key, authorize(&self.context.rules(), &question).await)?;
         }
         if self.view(key).is_none() {
+            self.require_readable(key)?;
             return Err(Refusal::NoLab.into());
         }
         self.ask_stop(key, StopRequest::by(requested_by)).await
@@ -321,6 +339,7 @@ impl Labs {
     /// Deletes the volume claims of a server that is being deleted, except those that have to be kept.
     pub async fn release_volumes(&self, key: &LabKey) -> Result<Release, SpawnError> {
         self.require_ready()?;
+        self.require_readable(&key.clone().into())?;
         if self.volumes(key).is_none() {
             return Ok(Release::default());
         }

@@ -21,7 +21,7 @@ use crate::labs::Labs;
 use wasmspawner_kubernetes::clusters::OnHealth;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError};
 use wasmspawner_kubernetes::observed::Reach;
-use wasmspawner_kubernetes::records::StoredSpawn;
+use wasmspawner_kubernetes::records::{Listed, RecordChange, StoredSpawn};
 use wasmspawner_kubernetes::workloads::Workloads;
 
 /// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.
@@ -168,7 +168,9 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     if let Some(volumes) = &context.volumes {
         volumes.load().await?;
     }
-    let (records, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
+    let (listed, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
+    labs.unreadable().replace(listed.unreadable);
+    let records = listed.read;
     refuse_elsewhere(&context.reach(), &records)?;
     refuse_unlisted(context.workloads.as_ref(), &records)?;
     refuse_claimed(context.environments.is_some(), &records)?;
@@ -195,10 +197,15 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     let context = labs.context();
     let config = context.config.current();
     let namespace = config.kubernetes.namespace.as_str();
-    let on_change = |stored: StoredSpawn| {
-        if let Some(key) = stored.spec.key() {
-            labs.send_record(&key, stored);
+    let on_change = |change| match change {
+        RecordChange::Written(stored) => {
+            labs.unreadable().remove(&stored.uid);
+            if let Some(key) = stored.spec.key() {
+                labs.send_record(&key, *stored);
+            }
         }
+        RecordChange::Unreadable(record) => labs.unreadable().add(record),
+        RecordChange::Deleted { uid } => labs.unreadable().remove(&uid),
     };
     context.records.watch(client, namespace, stop, on_change).await;
 }
@@ -235,7 +242,10 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
 async fn adopt_unknown(labs: &Labs) {
     let context = labs.context();
     let recorded = match context.records.keys().await {
-        Ok(recorded) => recorded,
+        Ok(Listed { read, unreadable }) => {
+            labs.unreadable().replace(unreadable);
+            read
+        }
         Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
     };
     for key in recorded {

@@ -41,6 +41,11 @@ impl Metrics {
         set(&self.orphans, count);
     }
 
+    /// Sets the number of records that cannot be read.
+    pub fn set_unreadable_records(&self, count: usize) {
+        set(&self.unreadable_records, count);
+    }
+
     /// Sets the number of labs that JupyterHub does not know.
     pub fn set_forgotten(&self, count: usize) {
         set(&self.forgotten, count);

@@ -62,6 +62,7 @@ pub struct Metrics {
     restarts: Counter,
     panics: Counter,
     orphans: Gauge,
+    unreadable_records: Gauge,
     forgotten: Gauge,
     forgotten_stopped: Counter,
     hub_checks: Family<OutcomeLabel, Counter>,
@@ -124,6 +125,8 @@ impl Metrics {
                 "Panics of tasks that work for one lab; the lab is taken over from its record",
             ),
             orphans: register.plain("orphans", "Objects with this service's labels that belong to no lab"),
+            unreadable_records: register
+                .plain("unreadable_records", "Records of labs that this version of the service cannot read"),
             forgotten: register
                 .plain("forgotten_labs", "Labs that JupyterHub does not know, at the last comparison"),
             forgotten_stopped: register.plain(
