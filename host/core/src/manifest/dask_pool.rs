@@ -1,6 +1,8 @@
 //! The objects of a Dask pool: the scheduler's pod, and the objects that its workers share with it.
 
-use k8s_openapi::api::core::v1::{Container, EnvVar, Pod};
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{EnvVar, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::child::{self, ParentPod, Program, ProgramFiles};
@@ -57,8 +59,8 @@ pub fn build_dask_pool(spawn: &ValidatedSpawn, launch: &PoolLaunch, parent: &Par
     if !launch.pool.outlives_lab {
         scheduler.metadata.owner_references = Some(vec![parent.as_owner()]);
     }
-    for container in scheduler.spec.iter_mut().flat_map(|spec| &mut spec.containers) {
-        drop_extended_resources(container);
+    if let Some(spec) = &mut scheduler.spec {
+        drop_devices(spec);
     }
     let mut worker = child::pod(
         spawn,
@@ -135,10 +137,22 @@ fn in_url(ip: &str) -> String {
     if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() }
 }
 
-/// Drops the resources that have a domain in their names, such as `nvidia.com/gpu`.
-fn drop_extended_resources(container: &mut Container) {
-    let Some(resources) = &mut container.resources else { return };
-    for amounts in [&mut resources.limits, &mut resources.requests].into_iter().flatten() {
-        amounts.retain(|name, _| !name.contains('/'));
+/// Drops what only workers need: the resources that have a domain in their names, such as `nvidia.com/gpu`, and the
+/// claims on devices, except those of init containers.
+fn drop_devices(spec: &mut PodSpec) {
+    for resources in spec.containers.iter_mut().filter_map(|container| container.resources.as_mut()) {
+        for amounts in [&mut resources.limits, &mut resources.requests].into_iter().flatten() {
+            amounts.retain(|name, _| !name.contains('/'));
+        }
+        resources.claims = None;
     }
+    let inits = spec.init_containers.iter().flatten().filter_map(|container| container.resources.as_ref());
+    let used: BTreeSet<&str> = inits
+        .flat_map(|resources| resources.claims.iter().flatten())
+        .map(|claim| claim.name.as_str())
+        .collect();
+    if let Some(claims) = &mut spec.resource_claims {
+        claims.retain(|claim| used.contains(claim.name.as_str()));
+    }
+    spec.resource_claims.take_if(|claims| claims.is_empty());
 }

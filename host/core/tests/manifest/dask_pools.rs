@@ -19,7 +19,7 @@ answers:
   - policy: site
     grants: {host-path: [/data]}
     customization:
-      resources: {cpu_limit_millis: 2000, memory_limit_bytes: 1073741824, extended: [[nvidia.com/gpu, 1]]}
+      resources: {cpu_limit_millis: 2000, memory_limit_bytes: 1073741824, extended: [[nvidia.com/gpu, 1]], claims: [{name: gpu, template: one-gpu}]}
       volumes: [{name: data, source: {host_path: /data}}]
 ";
 
@@ -59,6 +59,11 @@ fn workers_have_gpus_and_no_token_and_the_scheduler_the_other_way_round() {
     let scheduler = &objects.pod;
     assert!(text(&container(&worker).resources).contains("nvidia.com/gpu"));
     assert!(!text(&container(scheduler).resources).contains("nvidia.com/gpu"));
+    assert!(text(&worker.spec).contains("one-gpu"));
+    assert!(
+        !text(&scheduler.spec).contains("one-gpu")
+            && !text(&container(scheduler).resources).contains("claims")
+    );
     let limits = |pod| container(pod).resources.clone().unwrap().limits.unwrap();
     assert_eq!(limits(scheduler)["cpu"], limits(&worker)["cpu"]);
     let volumes = |pod: &Pod| text(&pod.spec.as_ref().unwrap().volumes);
