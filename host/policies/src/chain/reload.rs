@@ -1,11 +1,14 @@
 //! Replaces the chain of policies in use.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
+
+use wasmspawner_core::config::{DataSource, DocumentConfig};
 
 use super::Policies;
 use super::loader::{Chain, load_chain};
@@ -68,10 +71,23 @@ impl Policies {
         }
     }
 
-    /// Deletes the contents of documents that no policy reads any more.
+    /// Deletes the contents of documents that no policy reads any more. Those of a candidate or an earlier version that
+    /// cannot be loaded now stay, because the next attempt needs them.
     pub(super) async fn forget_documents(&self) {
         let chain = self.live.load_full();
-        let documents = all_policies(&chain).flat_map(Policy::documents).cloned().collect();
+        let mut documents = Vec::new();
+        for link in chain.iter() {
+            let candidate = link.policy.spec.candidate.as_deref().map(|candidate| &candidate.data);
+            documents.extend(
+                [Some(&link.policy.spec.data), candidate].into_iter().flatten().flat_map(documents_in),
+            );
+            documents.extend(
+                link.last_good.iter().flat_map(|last_good| documents_in(&last_good.policy.spec.data)),
+            );
+            let recorded = self.engine.versions.as_ref().and_then(|versions| versions.record(link.name()));
+            let recorded = recorded.and_then(|recorded| recorded.last_good);
+            documents.extend(recorded.iter().flat_map(|version| documents_in(&version.data)));
+        }
         self.engine.documents.keep_only(documents).await;
     }
 
@@ -90,6 +106,10 @@ impl Policies {
             let chain = self.live.load_full();
             let refreshed = join_all(all_policies(&chain).map(|policy| policy.refresh_data(&self.engine)));
             shutdown.run_until_cancelled(refreshed).await;
+            if !Arc::ptr_eq(&chain, &self.live.load_full()) {
+                // What was read for the old chain may have been kept after the new one was loaded.
+                self.forget_documents().await;
+            }
         }
     }
 }
@@ -99,4 +119,11 @@ fn all_policies(chain: &Chain) -> impl Iterator<Item = &Policy> {
     let candidates = chain.iter().filter_map(|link| link.candidate.as_ref()?.policy());
     let last_good = chain.iter().filter_map(|link| Some(&link.last_good.as_ref()?.policy));
     chain.iter().map(|link| &link.policy).chain(candidates).chain(last_good)
+}
+
+fn documents_in(data: &BTreeMap<String, DataSource>) -> impl Iterator<Item = DocumentConfig> {
+    data.values().filter_map(|source| match source {
+        DataSource::Document(document) => Some(document.clone()),
+        DataSource::File(_) => None,
+    })
 }

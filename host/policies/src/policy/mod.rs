@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use tracing::Instrument;
-use wasmspawner_core::config::{DocumentConfig, OnFailure};
+use wasmspawner_core::config::OnFailure;
 use wasmtime::component::{Component, InstancePre, types};
 
 use super::engine::{Engine, Stopwatch};
@@ -136,11 +136,6 @@ impl Policy {
 
     pub(crate) fn set_data(&mut self, data: LiveData) {
         self.data = Arc::new(data);
-    }
-
-    /// Returns the documents with the policy's data.
-    pub(crate) fn documents(&self) -> impl Iterator<Item = &DocumentConfig> {
-        self.data.documents()
     }
 
     /// Reads the documents with the policy's data that are due.

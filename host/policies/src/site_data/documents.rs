@@ -1,7 +1,6 @@
 //! Documents of other services, and their last contents.
 
 use std::collections::{HashMap, HashSet};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -110,21 +109,19 @@ impl Documents {
         let Some(folder) = self.folder.clone() else { return };
         let files: HashSet<PathBuf> = origins.iter().filter_map(|origin| self.file(origin)).collect();
         let delete = move || {
-            for entry in std::fs::read_dir(folder)?.flatten() {
-                let path = entry.path();
-                if path.extension().is_some_and(|extension| extension == "json") && !files.contains(&path) {
-                    std::fs::remove_file(path)?;
+            // Without a folder, nothing was kept.
+            let Ok(entries) = std::fs::read_dir(folder) else { return };
+            let paths = entries.flatten().map(|entry| entry.path());
+            let is_document = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+            for path in paths.filter(is_document).filter(|path| !files.contains(path)) {
+                if let Err(error) = std::fs::remove_file(&path) {
+                    let path = path.display();
+                    tracing::warn!(%path, %error, "a document that no policy reads any more cannot be deleted");
                 }
             }
-            Ok(())
         };
-        let deleted: std::io::Result<()> =
-            tokio::task::spawn_blocking(delete).await.map_err(std::io::Error::other).flatten();
-        match deleted {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                tracing::warn!(%error, "a document that no policy reads any more cannot be deleted");
-            }
-            _ => {}
+        if let Err(panic) = tokio::task::spawn_blocking(delete).await {
+            tracing::warn!(%panic, "documents that no policy reads any more cannot be deleted");
         }
     }
 

@@ -83,11 +83,6 @@ impl LiveData {
         self.now.load_full()
     }
 
-    /// Returns the documents that the policy reads.
-    pub(crate) fn documents(&self) -> impl Iterator<Item = &DocumentConfig> {
-        self.documents.values()
-    }
-
     /// Reads the documents that are due.
     pub(crate) async fn refresh(&self, policy: &str, documents: &Documents) {
         let due = self.documents.iter().filter(|(name, _)| self.is_due(name));
