@@ -1,11 +1,11 @@
 //! Limits on concurrent use by one user (`limits.per_user`), so that other users are not affected.
 
+use crate::problem::kind::ProblemKind;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use http::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use wasmspawner_core::config::PerUserLimits;
@@ -66,7 +66,7 @@ impl FairUse {
             let msg = format!(
                 "too many requests of one user: at most {requests_at_once} at a time and {requests_per_second} per second"
             );
-            refused("too_many_requests", msg, 1)
+            refused(ProblemKind::TooManyRequests, msg, 1)
         })
     }
 
@@ -77,7 +77,7 @@ impl FairUse {
         let most = limits.spawns_per_minute;
         spawns.check_key(user).map_err(|_| {
             let msg = format!("you may ask for {most} labs per minute; wait a moment");
-            refused("too_many_spawns_of_user", msg, u64::from(60_u32.div_ceil(most.get())))
+            refused(ProblemKind::TooManySpawnsOfUser, msg, u64::from(60_u32.div_ceil(most.get())))
         })
     }
 
@@ -88,7 +88,7 @@ impl FairUse {
         let most = limits.kernel_starts_per_minute;
         kernel_starts.check_key(user).map_err(|_| {
             let msg = format!("you may ask for {most} kernels and Dask pools per minute; wait a moment");
-            refused("too_many_kernels_of_user", msg, u64::from(60_u32.div_ceil(most.get())))
+            refused(ProblemKind::TooManyKernelsOfUser, msg, u64::from(60_u32.div_ceil(most.get())))
         })
     }
 
@@ -97,13 +97,13 @@ impl FairUse {
         let Inner { limits, streams, .. } = &*self.0;
         streams.try_take(user).map(Arc::new).ok_or_else(|| {
             let msg = format!("you may have {} event streams at a time; close one", limits.event_streams);
-            refused("too_many_streams", msg, 5)
+            refused(ProblemKind::TooManyStreams, msg, 5)
         })
     }
 }
 
-fn refused(kind: &'static str, msg: String, retry_after: u64) -> Problem {
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, kind, msg).retry_after(retry_after)
+fn refused(kind: ProblemKind, msg: String, retry_after: u64) -> Problem {
+    Problem::new(kind, msg).retry_after(retry_after)
 }
 
 fn forget_idle(limiter: &DefaultKeyedRateLimiter<Username>) {

@@ -216,8 +216,8 @@ macro_rules! export_hook {
 macro_rules! implemented_hooks {
     ($policy:ident) => {{
         // A constant of `Implements` itself takes precedence over that of this trait, which every type has.
-        use $crate::component::{Implements, ImplementsNot as _, of};
-        [
+        use $crate::component::{HOOKS, ImplementedHook, Implements, ImplementsNot as _, of};
+        const IMPLEMENTED: [Option<ImplementedHook>; HOOKS] = [
             Implements::<$policy, of::Form>::HOOK,
             Implements::<$policy, of::Quota>::HOOK,
             Implements::<$policy, of::Authorize>::HOOK,
@@ -226,7 +226,8 @@ macro_rules! implemented_hooks {
             Implements::<$policy, of::BuildPod>::HOOK,
             Implements::<$policy, of::LabServer>::HOOK,
             Implements::<$policy, of::Images>::HOOK,
-        ]
+        ];
+        IMPLEMENTED
     }};
 }
 
@@ -253,6 +254,10 @@ pub struct ImplementedHook {
 
 macro_rules! implements {
     ($($hook:ident: $name:ident),+ $(,)?) => {
+        /// The number of hooks.
+        #[doc(hidden)]
+        pub const HOOKS: usize = [$(stringify!($hook)),+].len();
+
         /// The hooks, as types.
         #[doc(hidden)]
         pub mod of {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, FromRef, FromRequestParts};
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method};
 use wasmspawner_core::names::Username;
 use wasmspawner_core::users::access::{Access, Permit, Rights, permit};
 use wasmspawner_core::users::identity::Identity;
@@ -15,6 +15,7 @@ use super::{AuthError, Authenticator, Sender};
 use crate::connections::{Visitor, Who};
 use crate::fair_use::{FairUse, UserSlot};
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use wasmspawner_telemetry::trace;
 
 /// The authenticated sender of a request.
@@ -43,7 +44,7 @@ impl Caller {
     /// Returns the permit for an action. Fails with 403 if the caller may not do it.
     pub(crate) fn may(&self, action: Access<'_>) -> Result<Permit, Problem> {
         permit(&self.username, &self.rights, action)
-            .map_err(|error| Problem::new(StatusCode::FORBIDDEN, "permission_denied", error.to_string()))
+            .map_err(|error| Problem::new(ProblemKind::PermissionDenied, error.to_string()))
     }
 
     /// Returns the user whose limits apply to the caller's actions. It is `None` for the Hub and administrators, who
@@ -110,23 +111,22 @@ impl From<AuthError> for Problem {
         let msg = error.to_string();
         match error {
             AuthError::Missing | AuthError::Malformed => {
-                Self::at(StatusCode::UNAUTHORIZED, &["header", "authorization"], "not_authenticated", msg)
+                Self::at(&["header", "authorization"], ProblemKind::NotAuthenticated, msg)
             }
             AuthError::UnknownToken | AuthError::ExpiredToken(_) | AuthError::UnsuitableToken(_) => {
-                Self::at(StatusCode::UNAUTHORIZED, &["header", "authorization"], "invalid_token", msg)
+                Self::at(&["header", "authorization"], ProblemKind::InvalidToken, msg)
             }
-            AuthError::UntrustedPeer => Self::new(StatusCode::UNAUTHORIZED, "untrusted_peer", msg),
-            AuthError::BadIngressHeader(_) => Self::new(StatusCode::UNAUTHORIZED, "invalid_header", msg),
+            AuthError::UntrustedPeer => Self::new(ProblemKind::UntrustedPeer, msg),
+            AuthError::BadIngressHeader(_) => Self::new(ProblemKind::InvalidHeader, msg),
             AuthError::CrossSite => {
-                Self::at(StatusCode::FORBIDDEN, &["header", "x-requested-with"], "cross_site_request", msg)
+                Self::at(&["header", "x-requested-with"], ProblemKind::CrossSiteRequest, msg)
             }
             AuthError::Unavailable(_) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "identity_provider_unavailable", msg)
-                    .retry_after(5)
+                Self::new(ProblemKind::IdentityProviderUnavailable, msg).retry_after(5)
             }
             AuthError::UnknownIdentity(_)
             | AuthError::UnknownGroups { .. }
-            | AuthError::UnlikelyGroups { .. } => Self::new(StatusCode::FORBIDDEN, "identity_unknown", msg),
+            | AuthError::UnlikelyGroups { .. } => Self::new(ProblemKind::IdentityUnknown, msg),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Errors as clients receive them: `{"detail": [{"loc", "msg", "type"}], "request_id"}`, one entry per problem.
 
+pub(crate) mod kind;
 pub(crate) mod request_id;
 
 use axum::body::Body;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::policy::compose::Source;
 
+use self::kind::ProblemKind;
 use self::request_id::RequestId;
 use wasmspawner_spawner::DeniedBy;
 
@@ -34,7 +36,7 @@ pub(crate) struct Detail {
     /// What is wrong, as an identifier for programs. It does not change between versions.
     #[serde(rename = "type")]
     #[schema(rename = "type", value_type = String)]
-    kind: &'static str,
+    kind: ProblemKind,
     /// Who does not allow it; for `permission_denied` where it was no matter of the caller's rights.
     #[serde(skip_serializing_if = "Option::is_none")]
     ctx: Option<Denial>,
@@ -80,7 +82,7 @@ impl Detail {
     /// Creates a problem with the part `loc` of the request.
     pub(crate) fn new<L: Into<String>>(
         loc: impl IntoIterator<Item = L>,
-        kind: &'static str,
+        kind: ProblemKind,
         msg: impl Into<String>,
     ) -> Self {
         Self { loc: loc.into_iter().map(Into::into).collect(), msg: msg.into(), kind, ctx: None }
@@ -89,17 +91,19 @@ impl Detail {
 
 impl Problem {
     /// Creates one problem that is about no particular part of the request.
-    pub(crate) fn new(status: StatusCode, kind: &'static str, msg: impl Into<String>) -> Self {
-        Self::from_details(status, vec![Detail::new([""; 0], kind, msg)])
+    pub(crate) fn new(kind: ProblemKind, msg: impl Into<String>) -> Self {
+        Self::from_details(vec![Detail::new([""; 0], kind, msg)])
     }
 
     /// Creates one problem with the part `loc` of the request.
-    pub(crate) fn at(status: StatusCode, loc: &[&str], kind: &'static str, msg: impl Into<String>) -> Self {
-        Self::from_details(status, vec![Detail::new(loc.iter().copied(), kind, msg)])
+    pub(crate) fn at(loc: &[&str], kind: ProblemKind, msg: impl Into<String>) -> Self {
+        Self::from_details(vec![Detail::new(loc.iter().copied(), kind, msg)])
     }
 
-    /// Creates an answer with several problems. `details` must not be empty.
-    pub(crate) fn from_details(status: StatusCode, details: Vec<Detail>) -> Self {
+    /// Creates an answer with several problems, which have one status. `details` must not be empty.
+    pub(crate) fn from_details(details: Vec<Detail>) -> Self {
+        let kind = details.first().map_or(ProblemKind::InternalError, |detail| detail.kind);
+        let status = kind.status();
         Self { status, details, retry_after: None, location: None }
     }
 
@@ -119,18 +123,18 @@ impl Problem {
 
     /// 404: no blueprint of this name for the user.
     pub(crate) fn unknown_blueprint(msg: impl Into<String>) -> Self {
-        Self::at(StatusCode::NOT_FOUND, &["path", "blueprint"], "unknown_blueprint", msg)
+        Self::at(&["path", "blueprint"], ProblemKind::UnknownBlueprint, msg)
     }
 
     /// 500: the request is correct and the service is at fault. The details are only in the log.
     pub(crate) fn internal() -> Self {
         let msg = "something went wrong in the service; its log has the details under this request_id";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", msg)
+        Self::new(ProblemKind::InternalError, msg)
     }
 
     /// 404: no lab, or no record of one.
     pub(crate) fn unknown_lab(msg: impl Into<String>) -> Self {
-        Self::at(StatusCode::NOT_FOUND, &["path", "username"], "unknown_lab", msg)
+        Self::at(&["path", "username"], ProblemKind::UnknownLab, msg)
     }
 
     /// Adds `Retry-After`, the number of seconds after which another attempt makes sense.
@@ -143,16 +147,18 @@ impl Problem {
     /// known.
     fn of_status(status: StatusCode) -> Self {
         let (kind, msg) = match status {
-            StatusCode::NOT_FOUND => ("unknown_route", "there is no such route"),
+            StatusCode::NOT_FOUND => (ProblemKind::UnknownRoute, "there is no such route"),
             StatusCode::METHOD_NOT_ALLOWED => (
-                "method_not_allowed",
+                ProblemKind::MethodNotAllowed,
                 "this route does not know that method; the header Allow lists those it knows",
             ),
-            StatusCode::PAYLOAD_TOO_LARGE => ("body_too_large", "the body is too large"),
-            status if status.is_client_error() => ("bad_request", "the request cannot be understood"),
+            StatusCode::PAYLOAD_TOO_LARGE => (ProblemKind::BodyTooLarge, "the body is too large"),
+            status if status.is_client_error() => {
+                (ProblemKind::BadRequest, "the request cannot be understood")
+            }
             _ => return Self { status, ..Self::internal() },
         };
-        Self::new(status, kind, msg)
+        Self { status, ..Self::new(kind, msg) }
     }
 }
 
@@ -214,13 +220,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_problem_has_the_documented_json_shape() {
-        let problem =
-            Problem::at(StatusCode::TOO_MANY_REQUESTS, &["path", "username"], "busy", "later").retry_after(3);
+        let problem = Problem::at(&["path", "username"], ProblemKind::TooManySpawns, "later").retry_after(3);
         let response = render(problem.into_response(), &RequestId::from_static("r1"));
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.headers()[RETRY_AFTER], "3");
         let expected = serde_json::json!({
-            "detail": [{"loc": ["path", "username"], "msg": "later", "type": "busy"}],
+            "detail": [{"loc": ["path", "username"], "msg": "later", "type": "too_many_spawns"}],
             "request_id": "r1",
         });
         assert_eq!(body(response).await, expected);

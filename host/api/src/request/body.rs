@@ -5,10 +5,11 @@ use std::time::Duration;
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, StatusCode};
 
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 
 /// The time limit for sending a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,12 +25,12 @@ impl<S: Send + Sync> FromRequest<S> for JsonBytes {
         if !is_json(request.headers()) {
             let msg = "the body must be JSON: send the header `Content-Type: application/json`";
             let loc = &["header", "content-type"];
-            return Err(Problem::at(StatusCode::UNSUPPORTED_MEDIA_TYPE, loc, "unsupported_media_type", msg));
+            return Err(Problem::at(loc, ProblemKind::UnsupportedMediaType, msg));
         }
         let body = tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, state)).await;
         let body = body.map_err(|_| {
             let msg = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
-            Problem::at(StatusCode::REQUEST_TIMEOUT, &["body"], "body_timeout", msg)
+            Problem::at(&["body"], ProblemKind::BodyTimeout, msg)
         })?;
         body.map(Self).map_err(|rejection| refusal(&rejection))
     }
@@ -46,9 +47,9 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn refusal(rejection: &BytesRejection) -> Problem {
     match rejection {
         BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
-            Problem::at(StatusCode::PAYLOAD_TOO_LARGE, &["body"], "body_too_large", "the body is too large")
+            Problem::at(&["body"], ProblemKind::BodyTooLarge, "the body is too large")
         }
-        _ => Problem::at(StatusCode::BAD_REQUEST, &["body"], "incomplete_body", "the body ended early"),
+        _ => Problem::at(&["body"], ProblemKind::IncompleteBody, "the body ended early"),
     }
 }
 

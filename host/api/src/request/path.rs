@@ -1,12 +1,12 @@
 //! Extractors of names in paths. The names are parsed before a handler runs.
 
 use axum::extract::{FromRequestParts, RawPathParams};
-use http::StatusCode;
 use http::request::Parts;
 use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{ChildName, InvalidName, ObjectName, ServerName, Username};
 
+use crate::problem::kind::ProblemKind;
 use crate::problem::{Detail, Problem};
 
 /// The lab that `/labs/{username}` or `/labs/{username}/servers/{server}` names.
@@ -33,11 +33,11 @@ impl<S: Send + Sync> FromRequestParts<S> for LabPath {
             (Ok(user), Ok(server)) => Ok(Self(LabKey::new(user, server))),
             (user, server) => {
                 let invalid = |name: &str, error: InvalidName| {
-                    Detail::new(["path", name], "invalid_name", error.to_string())
+                    Detail::new(["path", name], ProblemKind::InvalidName, error.to_string())
                 };
                 let wrong = user.err().map(|error| invalid("username", error)).into_iter();
                 let wrong = wrong.chain(server.err().map(|error| invalid("server", error))).collect();
-                Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, wrong))
+                Err(Problem::from_details(wrong))
             }
         }
     }
@@ -77,7 +77,7 @@ async fn object_name<S: Send + Sync>(
     let name = params.iter().find(|(key, _)| *key == param).map_or("", |(_, value)| value);
     ObjectName::parse(name).map_err(|error| {
         let loc = ["path", param];
-        Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &loc, "invalid_name", error.to_string())
+        Problem::at(&loc, ProblemKind::InvalidName, error.to_string())
     })
 }
 
@@ -115,13 +115,12 @@ async fn child<S: Send + Sync>(
     let LabPath(lab) = LabPath::from_request_parts(parts, state).await?;
     let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
     let name = params.iter().find(|(key, _)| *key == param).map(|(_, value)| value);
-    let name = ChildName::parse(name.unwrap_or_default()).map_err(|error| {
-        Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["path", param], "invalid_name", error.to_string())
-    })?;
+    let name = ChildName::parse(name.unwrap_or_default())
+        .map_err(|error| Problem::at(&["path", param], ProblemKind::InvalidName, error.to_string()))?;
     Ok((lab, name))
 }
 
 fn not_utf8() -> Problem {
     let msg = "names in a path are percent-encoded UTF-8";
-    Problem::at(StatusCode::BAD_REQUEST, &["path"], "not_utf8", msg)
+    Problem::at(&["path"], ProblemKind::NotUtf8, msg)
 }

@@ -11,6 +11,7 @@ use http::{HeaderMap, Method, StatusCode};
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::problem::kind::ProblemKind;
 use crate::problem::request_id::{self, RequestId};
 use crate::problem::{Problem, render};
 use wasmspawner_telemetry::{Metrics, trace};
@@ -63,12 +64,12 @@ fn refuse_head(request: &Request) -> Option<Problem> {
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if target > TARGET_LENGTH {
         let msg = format!("path and query have {target} bytes; at most {TARGET_LENGTH} are allowed");
-        return Some(Problem::new(StatusCode::URI_TOO_LONG, "uri_too_long", msg));
+        return Some(Problem::new(ProblemKind::UriTooLong, msg));
     }
     let size: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if size > HEADERS_SIZE || request.headers().len() > HEADERS_COUNT {
         let msg = format!("at most {HEADERS_COUNT} headers and {HEADERS_SIZE} bytes of headers are allowed");
-        return Some(Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", msg));
+        return Some(Problem::new(ProblemKind::HeadersTooLarge, msg));
     }
     None
 }

@@ -1,9 +1,9 @@
 //! The spawner's errors as HTTP answers.
 
-use http::StatusCode;
 use wasmspawner_core::lifecycle::Refusal;
 use wasmspawner_core::policy::FieldError;
 
+use crate::problem::kind::ProblemKind;
 use crate::problem::{Detail, Problem};
 use wasmspawner_spawner::SpawnError;
 
@@ -15,44 +15,37 @@ impl From<SpawnError> for Problem {
         let msg = error.to_string();
         match error {
             SpawnError::Refused(refusal) => refusal.into(),
-            SpawnError::Denied { by, .. } => {
-                Self::new(StatusCode::FORBIDDEN, "permission_denied", msg).decided_by(*by)
-            }
+            SpawnError::Denied { by, .. } => Self::new(ProblemKind::PermissionDenied, msg).decided_by(*by),
             SpawnError::InvalidPool { field, .. } => {
-                Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", field], "invalid_pool", msg)
+                Self::at(&["body", field], ProblemKind::InvalidPool, msg)
             }
             SpawnError::Invalid(errors) => invalid(&errors),
-            SpawnError::NotOffered(_) => {
-                Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", "user_string"], "not_offered", msg)
-            }
+            SpawnError::NotOffered(_) => Self::at(&["body", "user_string"], ProblemKind::NotOffered, msg),
             SpawnError::Workload { .. } => {
-                Self::at(StatusCode::CONFLICT, &["body", "user_string"], "workload_refused", msg)
+                Self::at(&["body", "user_string"], ProblemKind::WorkloadRefused, msg)
             }
-            SpawnError::Name(_) => {
-                Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["path", "username"], "invalid_name", msg)
-            }
+            SpawnError::Name(_) => Self::at(&["path", "username"], ProblemKind::InvalidName, msg),
             SpawnError::RetryLater(seconds) => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "retry_later", msg).retry_after(seconds.into())
+                Self::new(ProblemKind::RetryLater, msg).retry_after(seconds.into())
             }
             SpawnError::PolicyFailed { reason, .. } => {
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "policy_failed", format!("{msg}: {reason}"))
+                Self::new(ProblemKind::PolicyFailed, format!("{msg}: {reason}"))
             }
             SpawnError::PolicyUnavailable { .. } => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "policy_unavailable", msg).retry_after(SPAWN_PAUSE)
+                Self::new(ProblemKind::PolicyUnavailable, msg).retry_after(SPAWN_PAUSE)
             }
             SpawnError::Cluster(_) | SpawnError::ClusterAway | SpawnError::NoTime => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_unavailable", msg)
-                    .retry_after(SPAWN_PAUSE)
+                Self::new(ProblemKind::ClusterUnavailable, msg).retry_after(SPAWN_PAUSE)
             }
             SpawnError::RecordTaken | SpawnError::RecordGone => {
-                Self::at(StatusCode::CONFLICT, &["path", "username"], "record_taken", msg)
+                Self::at(&["path", "username"], ProblemKind::RecordTaken, msg)
             }
+            SpawnError::UnreadableRecord { .. } => Self::new(ProblemKind::UnreadableRecord, msg),
+            SpawnError::UnreadableRecords(_) => Self::new(ProblemKind::UnreadableRecords, msg),
             SpawnError::NoLab => Self::unknown_lab(msg),
-            SpawnError::LabNotRunning => {
-                Self::at(StatusCode::CONFLICT, &["path", "username"], "lab_not_running", msg)
-            }
+            SpawnError::LabNotRunning => Self::at(&["path", "username"], ProblemKind::LabNotRunning, msg),
             SpawnError::NoChildren | SpawnError::NoChildrenInWorkloads => {
-                Self::new(StatusCode::CONFLICT, "kernels_unavailable", msg)
+                Self::new(ProblemKind::KernelsUnavailable, msg)
             }
             SpawnError::NotReady => Self::not_ready(),
         }
@@ -64,16 +57,12 @@ impl From<Refusal> for Problem {
         let msg = refusal.to_string();
         let path = &["path", "username"];
         match refusal {
-            Refusal::LabExists => Self::at(StatusCode::CONFLICT, path, "lab_exists", msg),
-            Refusal::SpawnInProgress => Self::at(StatusCode::CONFLICT, path, "spawn_in_progress", msg),
-            Refusal::StopInProgress => Self::at(StatusCode::CONFLICT, path, "stop_in_progress", msg),
-            Refusal::TooManySpawns => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_spawns", msg).retry_after(SPAWN_PAUSE)
-            }
-            Refusal::VolumesInUse => Self::at(StatusCode::CONFLICT, path, "volumes_in_use", msg),
-            Refusal::ShuttingDown => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", msg).retry_after(1)
-            }
+            Refusal::LabExists => Self::at(path, ProblemKind::LabExists, msg),
+            Refusal::SpawnInProgress => Self::at(path, ProblemKind::SpawnInProgress, msg),
+            Refusal::StopInProgress => Self::at(path, ProblemKind::StopInProgress, msg),
+            Refusal::TooManySpawns => Self::new(ProblemKind::TooManySpawns, msg).retry_after(SPAWN_PAUSE),
+            Refusal::VolumesInUse => Self::at(path, ProblemKind::VolumesInUse, msg),
+            Refusal::ShuttingDown => Self::new(ProblemKind::ShuttingDown, msg).retry_after(1),
             Refusal::NoLab => Self::unknown_lab(msg),
         }
     }
@@ -83,16 +72,16 @@ impl Problem {
     /// 503: the service does not know its labs yet. A 404 would mean that there is no lab.
     pub(crate) fn not_ready() -> Self {
         let msg = "the service has just started and does not know its labs yet; try again in a moment";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", msg).retry_after(1)
+        Self::new(ProblemKind::NotReady, msg).retry_after(1)
     }
 }
 
 fn invalid(errors: &[FieldError]) -> Problem {
     let details = errors.iter().map(|error| {
         let loc = ["body", "options"].into_iter().map(str::to_owned).chain(path(&error.field));
-        Detail::new(loc, "invalid_option", error.message.clone())
+        Detail::new(loc, ProblemKind::InvalidOption, error.message.clone())
     });
-    Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, details.collect())
+    Problem::from_details(details.collect())
 }
 
 /// Splits a field's name into its parts: `volumes[3].name` becomes `volumes`, `3`, `name`.

@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
 use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::config_reload::ConfigReload;
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use crate::wire;
 use wasmspawner_spawner::Rules;
 
@@ -28,9 +28,7 @@ pub(crate) async fn reload_config(
     caller: Caller,
 ) -> Result<Json<wire::ReloadedConfig>, Problem> {
     caller.may(Access::ManagePolicies)?;
-    let changes = config
-        .reload()
-        .await
-        .map_err(|error| Problem::new(StatusCode::CONFLICT, "reload_failed", error.to_string()))?;
+    let changes =
+        config.reload().await.map_err(|error| Problem::new(ProblemKind::ReloadFailed, error.to_string()))?;
     Ok(Json(wire::ReloadedConfig::new(changes, rules.policies())))
 }

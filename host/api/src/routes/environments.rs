@@ -7,6 +7,7 @@ use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use crate::request::path::TargetPath;
 use crate::wire;
 use wasmspawner_spawner::{EnvironmentsError, SiteEnvironments, TargetRefusal};
@@ -76,16 +77,14 @@ pub(crate) async fn retire_target(
 
 impl From<EnvironmentsError> for Problem {
     fn from(error: EnvironmentsError) -> Self {
-        let (status, kind) = match error {
+        let kind = match error {
             EnvironmentsError::Spawner(error) => return error.into(),
-            EnvironmentsError::None => (StatusCode::NOT_FOUND, "no_environments"),
-            EnvironmentsError::Target(TargetRefusal::Unknown(_)) => (StatusCode::NOT_FOUND, "unknown_target"),
-            EnvironmentsError::Target(TargetRefusal::NotReleased(_)) => {
-                (StatusCode::CONFLICT, "target_not_released")
-            }
-            EnvironmentsError::Target(TargetRefusal::InUse { .. }) => (StatusCode::CONFLICT, "target_in_use"),
-            EnvironmentsError::Target(TargetRefusal::Changed(_)) => (StatusCode::CONFLICT, "target_changed"),
+            EnvironmentsError::None => ProblemKind::NoEnvironments,
+            EnvironmentsError::Target(TargetRefusal::Unknown(_)) => ProblemKind::UnknownTarget,
+            EnvironmentsError::Target(TargetRefusal::NotReleased(_)) => ProblemKind::TargetNotReleased,
+            EnvironmentsError::Target(TargetRefusal::InUse { .. }) => ProblemKind::TargetInUse,
+            EnvironmentsError::Target(TargetRefusal::Changed(_)) => ProblemKind::TargetChanged,
         };
-        Self::new(status, kind, error.to_string())
+        Self::new(kind, error.to_string())
     }
 }

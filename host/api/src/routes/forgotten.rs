@@ -2,11 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
 use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use crate::wire;
 use wasmspawner_spawner::{ForgottenError, Leftovers};
 
@@ -35,11 +35,11 @@ impl From<ForgottenError> for Problem {
         let msg = error.to_string();
         match error {
             ForgottenError::NotReady(error) => error.into(),
-            ForgottenError::NotConfigured => Self::new(StatusCode::CONFLICT, "hub_not_configured", msg),
+            ForgottenError::NotConfigured => Self::new(ProblemKind::HubNotConfigured, msg),
             ForgottenError::Hub(error) if error.may_pass() => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "hub_unavailable", msg).retry_after(5)
+                Self::new(ProblemKind::HubUnavailable, msg).retry_after(5)
             }
-            ForgottenError::Hub(_) => Self::new(StatusCode::BAD_GATEWAY, "hub_refused", msg),
+            ForgottenError::Hub(_) => Self::new(ProblemKind::HubRefused, msg),
         }
     }
 }

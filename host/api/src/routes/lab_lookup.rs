@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use http::StatusCode;
 use serde::Deserialize;
 use wasmspawner_core::policy::user_string::UserString;
 use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use crate::request::location;
 use crate::request::prefix::Prefix;
 use crate::wire;
@@ -40,7 +40,7 @@ pub(crate) async fn find_lab(
     let path = location::of_lab(&prefix, &key);
     let lab = labs.lab(&key.into()).ok_or_else(|| {
         let msg = format!("`{asked}` is the lab at {path}, and there is none now");
-        Problem::at(StatusCode::NOT_FOUND, &QUERY, "unknown_lab", msg)
+        Problem::at(&QUERY, ProblemKind::UnknownLab, msg)
     })?;
     Ok(Json(wire::LabLookup::new(&asked, path, &lab)))
 }
@@ -54,7 +54,7 @@ pub(crate) struct Asked {
 }
 
 fn user_string(asked: Result<Query<Asked>, QueryRejection>) -> Result<UserString, Problem> {
-    let wrong = |msg| Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &QUERY, "invalid_user_string", msg);
+    let wrong = |msg| Problem::at(&QUERY, ProblemKind::InvalidUserString, msg);
     let Query(Asked { user_string }) = asked.map_err(|rejection| wrong(rejection.body_text()))?;
     let text = user_string
         .ok_or_else(|| wrong("a user string is missing, such as `ada~blueprint=gpu`".to_owned()))?;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use http::StatusCode;
 use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use crate::wire::{self, StatusFilter};
 use wasmspawner_spawner::Labs;
 
@@ -40,7 +40,7 @@ fn filters(query: &str) -> Result<Vec<StatusFilter>, Problem> {
         let Some(("status", name)) = pair.split_once('=') else { continue };
         let filter = StatusFilter::parse(name).ok_or_else(|| {
             let msg = "a status is starting, running, terminating, failed or all";
-            Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["query", "status"], "unknown_status", msg)
+            Problem::at(&["query", "status"], ProblemKind::UnknownStatus, msg)
         })?;
         wanted.push(filter);
     }

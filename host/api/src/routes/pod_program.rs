@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{BoxStream, unfold};
 use futures::{Stream, StreamExt as _};
-use http::{Extensions, HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::names::spawn_key::SpawnKey;
@@ -15,6 +15,7 @@ use wasmspawner_core::names::spawn_key::SpawnKey;
 use crate::auth::bearer;
 use crate::connections::{Visitor, Who};
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use wasmspawner_spawner::Labs;
 
 /// A comment that is sent after every 15 s without other data, so that both sides notice a dead connection.
@@ -35,13 +36,13 @@ pub(crate) fn check(
         return Ok(());
     }
     let msg = format!("this is not the token of the program in the {}'s pod", key.kind().noun());
-    Err(Problem::at(StatusCode::UNAUTHORIZED, &["header", "authorization"], "invalid_token", msg))
+    Err(Problem::at(&["header", "authorization"], ProblemKind::InvalidToken, msg))
 }
 
 /// 503: programs hold the maximum number of connections.
 pub(crate) fn too_many() -> Problem {
     let msg = "too many pods are connected; they try again by themselves";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_launchers", msg).retry_after(5)
+    Problem::new(ProblemKind::TooManyLaunchers, msg).retry_after(5)
 }
 
 /// Returns the stream that a program follows, until `frames` or the service ends.

@@ -2,11 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
 use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use crate::wire;
 use wasmspawner_spawner::Rules;
 
@@ -41,7 +41,7 @@ pub(crate) async fn reload_policies(
     rules
         .reload_policies()
         .await
-        .map_err(|error| Problem::new(StatusCode::CONFLICT, "reload_failed", error.to_string()))?;
+        .map_err(|error| Problem::new(ProblemKind::ReloadFailed, error.to_string()))?;
     Ok(Json(report(&rules)))
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use wasmspawner_core::children::dask::MAX_WORKERS;
@@ -14,6 +13,7 @@ use super::lab::Quota;
 use super::stage::Stage;
 use super::status::LabStatus;
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use wasmspawner_spawner::{PoolSnapshot, PoolState};
 
 /// A Dask pool: a scheduler and its workers.
@@ -101,7 +101,7 @@ pub(crate) struct SchedulerReport {
 
 /// Parses the report of a pool's scheduler.
 pub(crate) fn parse_report(body: &[u8]) -> Result<SchedulerReport, Problem> {
-    let invalid = |msg: String| Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["body"], "invalid_body", msg);
+    let invalid = |msg: String| Problem::at(&["body"], ProblemKind::InvalidBody, msg);
     let report: SchedulerReport =
         serde_json::from_value(parse_json(body)?).map_err(|error| invalid(error.to_string()))?;
     if report.ready > MAX_WORKERS || report.wanted > MAX_WORKERS {

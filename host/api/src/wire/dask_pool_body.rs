@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
@@ -18,6 +17,7 @@ use super::kernel_body::Texts;
 use super::spawn::{
     ENV_LIMIT, OPTIONS_LIMIT, empty, environment, kind, object, parse_env, parse_options, submission,
 };
+use crate::problem::kind::ProblemKind;
 use crate::problem::{Detail, Problem};
 
 /// The limit on the characters of a certificate or its key.
@@ -113,21 +113,21 @@ pub(crate) fn parse_pool(body: &[u8]) -> Result<ParsedPool, Problem> {
         Some(Json::Bool(outlives)) => outlives,
         Some(other) => {
             let msg = format!("must be true or false, not {}", kind(&other));
-            mistakes.push(Detail::new(["body", "outlive_lab"], "wrong_type", msg));
+            mistakes.push(Detail::new(["body", "outlive_lab"], ProblemKind::WrongType, msg));
             false
         }
     };
     let (certificate, key) = pair(tls, &mut mistakes);
     for key in fields.keys() {
         let msg = "a pool has `workers`, `options`, `env`, `idle_timeout`, `outlive_lab` and `tls`, and nothing else";
-        mistakes.push(Detail::new(["body", key], "unknown_field", msg));
+        mistakes.push(Detail::new(["body", key], ProblemKind::UnknownField, msg));
     }
     if mistakes.is_empty() {
         let key = SecretString::new(key);
         let pool = Pool { workers, idle_timeout, outlives_lab, certificate, key };
         Ok(ParsedPool { options, env, pool })
     } else {
-        Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+        Err(Problem::from_details(mistakes))
     }
 }
 
@@ -138,13 +138,9 @@ pub(crate) fn parse_workers(body: &[u8]) -> Result<WorkerRange, Problem> {
     let workers = range(fields.remove("workers"), &mut mistakes);
     for key in fields.keys() {
         let msg = "the body has `workers`, and nothing else";
-        mistakes.push(Detail::new(["body", key], "unknown_field", msg));
+        mistakes.push(Detail::new(["body", key], ProblemKind::UnknownField, msg));
     }
-    if mistakes.is_empty() {
-        Ok(workers)
-    } else {
-        Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
-    }
+    if mistakes.is_empty() { Ok(workers) } else { Err(Problem::from_details(mistakes)) }
 }
 
 fn range(value: Option<Json>, mistakes: &mut Vec<Detail>) -> WorkerRange {
@@ -152,7 +148,7 @@ fn range(value: Option<Json>, mistakes: &mut Vec<Detail>) -> WorkerRange {
     let mut fields = match value {
         None => {
             let msg = "is missing; write a number, or an object with `minimum` and `maximum`";
-            mistakes.push(Detail::new(["body", "workers"], "missing", msg));
+            mistakes.push(Detail::new(["body", "workers"], ProblemKind::Missing, msg));
             return none;
         }
         Some(Json::Object(fields)) => fields,
@@ -163,7 +159,7 @@ fn range(value: Option<Json>, mistakes: &mut Vec<Detail>) -> WorkerRange {
     let mut part = |name, default: Option<u32>| match fields.remove(name) {
         Some(value) => number(&["body", "workers", name], &value, mistakes),
         None if default.is_none() => {
-            mistakes.push(Detail::new(["body", "workers", name], "missing", "is missing"));
+            mistakes.push(Detail::new(["body", "workers", name], ProblemKind::Missing, "is missing"));
             None
         }
         None => default,
@@ -171,12 +167,12 @@ fn range(value: Option<Json>, mistakes: &mut Vec<Detail>) -> WorkerRange {
     let (minimum, maximum) = (part("minimum", Some(0)), part("maximum", None));
     for key in fields.keys() {
         let msg = "workers have `minimum` and `maximum`, and nothing else";
-        mistakes.push(Detail::new(["body", "workers", key], "unknown_field", msg));
+        mistakes.push(Detail::new(["body", "workers", key], ProblemKind::UnknownField, msg));
     }
     let (Some(minimum), Some(maximum)) = (minimum, maximum) else { return none };
     if minimum > maximum {
         let msg = format!("{minimum} is more than the maximum {maximum}");
-        mistakes.push(Detail::new(["body", "workers", "minimum"], "invalid_range", msg));
+        mistakes.push(Detail::new(["body", "workers", "minimum"], ProblemKind::InvalidRange, msg));
     }
     WorkerRange { minimum, maximum }
 }
@@ -185,7 +181,7 @@ fn number(loc: &[&str], value: &Json, mistakes: &mut Vec<Detail>) -> Option<u32>
     let number = whole(value).filter(|number| *number <= MAX_WORKERS);
     if number.is_none() {
         let msg = format!("must be a whole number from 0 to {MAX_WORKERS}");
-        mistakes.push(Detail::new(loc.iter().copied(), "invalid_number", msg));
+        mistakes.push(Detail::new(loc.iter().copied(), ProblemKind::InvalidNumber, msg));
     }
     number
 }
@@ -195,7 +191,7 @@ fn seconds(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Option<u32> {
     let seconds = whole(&value).filter(|seconds| (1..=MAX_IDLE_SECONDS).contains(seconds));
     if seconds.is_none() {
         let msg = format!("must be a whole number of seconds from 1 to {MAX_IDLE_SECONDS}");
-        mistakes.push(Detail::new(["body", "idle_timeout"], "invalid_number", msg));
+        mistakes.push(Detail::new(["body", "idle_timeout"], ProblemKind::InvalidNumber, msg));
     }
     seconds
 }
@@ -220,12 +216,12 @@ fn pair(mut fields: Map<String, Json>, mistakes: &mut Vec<Detail>) -> (String, S
         let is_pem = first.starts_with("-----BEGIN ") && first.ends_with(&format!("{what}-----"));
         if !text.is_empty() && !is_pem {
             let msg = format!("is not PEM: it has to begin with `-----BEGIN {what}-----`");
-            texts.wrong(name, "invalid_pem", msg);
+            texts.wrong(name, ProblemKind::InvalidPem, msg);
         }
     }
     for key in fields.keys() {
         let msg = "has `certificate` and `key`, and nothing else";
-        mistakes.push(Detail::new(["body", "tls", key], "unknown_field", msg));
+        mistakes.push(Detail::new(["body", "tls", key], ProblemKind::UnknownField, msg));
     }
     (certificate, key)
 }

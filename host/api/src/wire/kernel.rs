@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
@@ -12,6 +11,7 @@ use wasmspawner_core::policy::Value;
 use super::stage::Stage;
 use super::status::LabStatus;
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use wasmspawner_spawner::KernelSnapshot;
 
 /// A kernel.
@@ -100,7 +100,7 @@ pub(crate) fn parse_signal(body: &[u8]) -> Result<u8, Problem> {
     // In JSON, 2.0 is the integer 2.
     (1..=64).find(|signum| f64::from(*signum).total_cmp(&signal.signum).is_eq()).ok_or_else(|| {
         let msg = format!("{} is not the number of a signal; write 1 to 64", signal.signum);
-        Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", "signum"], "invalid_signal", msg)
+        Problem::at(&["body", "signum"], ProblemKind::InvalidSignal, msg)
     })
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn parse_process(body: &[u8]) -> Result<KernelProcess, Problem> {
         _ => {
             let msg = "a process that has ended has an `exit_code`, and no other has one";
             let loc = &["body", "exit_code"];
-            return Err(Problem::at(StatusCode::UNPROCESSABLE_ENTITY, loc, "invalid_process", msg));
+            return Err(Problem::at(loc, ProblemKind::InvalidProcess, msg));
         }
     };
     Ok(KernelProcess { number: process.number, state })
@@ -122,11 +122,11 @@ pub(crate) fn parse_process(body: &[u8]) -> Result<KernelProcess, Problem> {
 
 pub(super) fn parse_json(body: &[u8]) -> Result<Json, Problem> {
     serde_json::from_slice(body)
-        .map_err(|error| Problem::at(StatusCode::BAD_REQUEST, &["body"], "malformed_json", error.to_string()))
+        .map_err(|error| Problem::at(&["body"], ProblemKind::MalformedJson, error.to_string()))
 }
 
 fn unexpected(error: &serde_json::Error) -> Problem {
-    Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["body"], "invalid_body", error.to_string())
+    Problem::at(&["body"], ProblemKind::InvalidBody, error.to_string())
 }
 
 impl From<&KernelSnapshot> for Kernel {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
@@ -16,6 +15,7 @@ use super::kernel::parse_json;
 use super::spawn::{
     ENV_LIMIT, OPTIONS_LIMIT, empty, environment, kind, object, parse_env, parse_options, submission,
 };
+use crate::problem::kind::ProblemKind;
 use crate::problem::{Detail, Problem};
 
 /// The limits on the number of words in a kernel's command, and on the characters of each word.
@@ -112,19 +112,19 @@ pub(crate) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem> {
     let command = command(fields.remove("command"), &mut mistakes);
     if let Some(path) = working_dir.as_ref().filter(|path| !path.starts_with('/')) {
         let msg = format!("{path:?} is not an absolute path");
-        mistakes.push(Detail::new(["body", "working_dir"], "invalid_path", msg));
+        mistakes.push(Detail::new(["body", "working_dir"], ProblemKind::InvalidPath, msg));
     }
     let connection = parse_connection(connection, &mut mistakes);
     for key in fields.keys() {
         let msg = "a kernel has `kernel_name`, `command`, `options`, `env`, `working_dir` and `connection`, and \
                    nothing else";
-        mistakes.push(Detail::new(["body", key], "unknown_field", msg));
+        mistakes.push(Detail::new(["body", key], ProblemKind::UnknownField, msg));
     }
     if mistakes.is_empty() {
         let kernel = kernel::Kernel { name, command, env, working_dir, connection };
         Ok(ParsedKernel { options, kernel })
     } else {
-        Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+        Err(Problem::from_details(mistakes))
     }
 }
 
@@ -140,7 +140,7 @@ pub(super) struct Texts<'a> {
 impl Texts<'_> {
     pub(super) fn required(&mut self, name: &str) -> String {
         self.optional(name).unwrap_or_else(|| {
-            self.wrong(name, "missing", "is missing".to_owned());
+            self.wrong(name, ProblemKind::Missing, "is missing".to_owned());
             String::new()
         })
     }
@@ -150,17 +150,17 @@ impl Texts<'_> {
             Json::String(text) if text.chars().count() <= self.longest && !text.contains('\0') => Some(text),
             Json::String(_) => {
                 let msg = format!("has more than {} characters, or contains NUL", self.longest);
-                self.wrong(name, "invalid_text", msg);
+                self.wrong(name, ProblemKind::InvalidText, msg);
                 Some(String::new())
             }
             other => {
-                self.wrong(name, "wrong_type", format!("must be a string, not {}", kind(&other)));
+                self.wrong(name, ProblemKind::WrongType, format!("must be a string, not {}", kind(&other)));
                 Some(String::new())
             }
         }
     }
 
-    pub(super) fn wrong(&mut self, name: &str, kind: &'static str, msg: String) {
+    pub(super) fn wrong(&mut self, name: &str, kind: ProblemKind, msg: String) {
         let loc: Vec<&str> = self.at.iter().copied().chain([name]).collect();
         self.mistakes.push(Detail::new(loc, kind, msg));
     }
@@ -182,7 +182,7 @@ fn command(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Vec<String> {
             "must be a list of 1 to {MAX_WORDS} strings without NUL, each of at most {MAX_WORD_CHARS} characters, the \
              program first"
         );
-        mistakes.push(Detail::new(["body", "command"], "invalid_command", msg));
+        mistakes.push(Detail::new(["body", "command"], ProblemKind::InvalidCommand, msg));
         Vec::new()
     })
 }
@@ -196,20 +196,20 @@ fn parse_connection(mut fields: Map<String, Json>, mistakes: &mut Vec<Detail>) -
     let (public, secret) = (texts.optional("curve_publickey"), texts.optional("curve_secretkey"));
     if !signature_scheme.starts_with("hmac-") && !signature_scheme.is_empty() {
         let msg = format!("{signature_scheme:?} is not known; kernels sign with hmac-sha256 and its like");
-        texts.wrong("signature_scheme", "invalid_scheme", msg);
+        texts.wrong("signature_scheme", ProblemKind::InvalidScheme, msg);
     }
     let curve = match (public, secret) {
         (Some(public), Some(secret)) => Some(CurveKeys { public, secret: SecretString::new(secret) }),
         (None, None) => None,
         _ => {
             let msg = "`curve_publickey` and `curve_secretkey` belong together".to_owned();
-            texts.wrong("curve_publickey", "incomplete_keys", msg);
+            texts.wrong("curve_publickey", ProblemKind::IncompleteKeys, msg);
             None
         }
     };
     for key in fields.keys() {
         let msg = "is not known here; the service decides about addresses and ports";
-        mistakes.push(Detail::new(["body", "connection", key], "unknown_field", msg));
+        mistakes.push(Detail::new(["body", "connection", key], ProblemKind::UnknownField, msg));
     }
     Connection { key, signature_scheme, curve }
 }

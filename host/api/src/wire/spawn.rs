@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
@@ -13,6 +12,7 @@ use wasmspawner_core::policy::Options;
 use wasmspawner_core::policy::form;
 use wasmspawner_core::policy::user_string::{UserString, Wanted};
 
+use crate::problem::kind::ProblemKind;
 use crate::problem::{Detail, Problem};
 
 /// The options and the environment of the lab to start, and what it is to be. All of them may be left out.
@@ -71,9 +71,8 @@ pub(crate) struct ParsedSpawn {
 
 /// Parses a body. A body that is not JSON is a 400; otherwise all mistakes are reported together, as a 422.
 pub(crate) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> {
-    let json: Json = serde_json::from_slice(body).map_err(|error| {
-        Problem::at(StatusCode::BAD_REQUEST, &["body"], "malformed_json", error.to_string())
-    })?;
+    let json: Json = serde_json::from_slice(body)
+        .map_err(|error| Problem::at(&["body"], ProblemKind::MalformedJson, error.to_string()))?;
     let mut mistakes = Vec::new();
     let mut fields = object(&["body"], json, &mut mistakes);
     let mut part = |name, limit: SizeLimit| {
@@ -89,15 +88,11 @@ pub(crate) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> {
     for key in fields.keys() {
         mistakes.push(Detail::new(
             ["body", key],
-            "unknown_field",
+            ProblemKind::UnknownField,
             "a spawn has `options`, `env` and `user_string`, and nothing else",
         ));
     }
-    if mistakes.is_empty() {
-        Ok(parsed)
-    } else {
-        Err(Problem::from_details(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
-    }
+    if mistakes.is_empty() { Ok(parsed) } else { Err(Problem::from_details(mistakes)) }
 }
 
 fn parse_user_string(text: &Json, mistakes: &mut Vec<Detail>) -> Option<UserString> {
@@ -106,7 +101,7 @@ fn parse_user_string(text: &Json, mistakes: &mut Vec<Detail>) -> Option<UserStri
         Json::String(text) => UserString::parse(text).map_err(|mistake| mistake.to_string()),
         other => Err(format!("must be a string, not {}", kind(other))),
     };
-    parsed.map_err(|msg| mistakes.push(Detail::new(USER_STRING, "invalid_user_string", msg))).ok()
+    parsed.map_err(|msg| mistakes.push(Detail::new(USER_STRING, ProblemKind::InvalidUserString, msg))).ok()
 }
 
 impl ParsedSpawn {
@@ -117,7 +112,7 @@ impl ParsedSpawn {
         let lab = text.lab();
         if lab.user != path.user || !path.server.is_default() && lab != *path {
             let msg = format!("`{text}` is the lab {lab}, and the path names {path}");
-            return Err(Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &USER_STRING, "another_lab", msg));
+            return Err(Problem::at(&USER_STRING, ProblemKind::AnotherLab, msg));
         }
         Ok((lab, text.wanted.clone()))
     }
@@ -154,7 +149,7 @@ impl SizeLimit {
             entries.len(),
             bytes.div_ceil(1 << 10)
         );
-        mistakes.push(Detail::new(["body", part], "too_large", msg));
+        mistakes.push(Detail::new(["body", part], ProblemKind::TooLarge, msg));
         Map::new()
     }
 }
@@ -168,7 +163,7 @@ pub(super) fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> M
         Json::Object(fields) => fields,
         other => {
             let msg = format!("must be an object, not {}", kind(&other));
-            mistakes.push(Detail::new(loc.iter().copied(), "wrong_type", msg));
+            mistakes.push(Detail::new(loc.iter().copied(), ProblemKind::WrongType, msg));
             Map::new()
         }
     }
@@ -177,7 +172,7 @@ pub(super) fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> M
 pub(super) fn parse_options(options: &Map<String, Json>, mistakes: &mut Vec<Detail>) -> Options {
     form::options(options).unwrap_or_else(|errors| {
         let details = errors.into_iter().map(|error| {
-            Detail::new(["body", "options", error.field.as_str()], "invalid_option", error.message)
+            Detail::new(["body", "options", error.field.as_str()], ProblemKind::InvalidOption, error.message)
         });
         mistakes.extend(details);
         Options::new()
@@ -190,7 +185,7 @@ pub(super) fn parse_env(env: Map<String, Json>, mistakes: &mut Vec<Detail>) -> B
         match (env_name(&name), env_value(value)) {
             (Ok(name), Ok(value)) => drop(parsed.insert(name, value)),
             (Err(msg), _) | (_, Err(msg)) => {
-                mistakes.push(Detail::new(["body", "env", name.as_str()], "invalid_env", msg));
+                mistakes.push(Detail::new(["body", "env", name.as_str()], ProblemKind::InvalidEnv, msg));
             }
         }
     }

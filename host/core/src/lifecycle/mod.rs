@@ -2,7 +2,7 @@
 //!
 //! [`admit_spawn`] and [`admit_stop`] decide whether a request may begin an operation. [`Lab::step`] takes an event and
 //! returns the effects to carry out, such as progress to publish. [`plan`] returns the requests to make next, from the
-//! lab's state and what is observed. The lab's driver, in the server crate, carries out both.
+//! lab's state and what is observed. The lab's driver, in `host/spawner`, carries out both.
 //!
 //! ```text
 //!            spawn                      ready

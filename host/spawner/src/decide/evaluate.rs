@@ -1,4 +1,4 @@
-//! Turns a request into a lab's objects: approves it, fetches the facts that it refers to, composes the answers of the
+//! Turns an approved request into a lab's objects: fetches the facts that it refers to, composes the answers of the
 //! policies, and builds the objects.
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Refused requests about kernels, as HTTP answers.
 
-use http::StatusCode;
 use wasmspawner_core::lifecycle::Refusal;
 
 use crate::problem::Problem;
+use crate::problem::kind::ProblemKind;
 use wasmspawner_spawner::{LauncherAway, SpawnError};
 
 /// The position of the kernel's id in the request.
@@ -11,21 +11,22 @@ const PATH: &[&str] = &["path", "kernel"];
 
 /// 404: there is no kernel, or no record of one.
 pub(super) fn unknown_kernel() -> Problem {
-    Problem::at(StatusCode::NOT_FOUND, PATH, "unknown_kernel", "the lab has no kernel of this id")
+    Problem::at(PATH, ProblemKind::UnknownKernel, "the lab has no kernel of this id")
 }
 
 /// Converts an error of a start or a stop. Conflicts with the kernel's state get messages about the kernel; the others
 /// are as for labs.
 pub(super) fn of_spawn(error: SpawnError) -> Problem {
-    let conflict = |kind, msg| Problem::at(StatusCode::CONFLICT, PATH, kind, msg);
+    let conflict = |kind, msg| Problem::at(PATH, kind, msg);
     match error {
         SpawnError::Refused(Refusal::LabExists | Refusal::SpawnInProgress) => conflict(
-            "kernel_exists",
+            ProblemKind::KernelExists,
             "there is a kernel of this id already; end it first, or choose another id",
         ),
-        SpawnError::Refused(Refusal::StopInProgress) => {
-            conflict("stop_in_progress", "the kernel of this id is being ended; try again when that is done")
-        }
+        SpawnError::Refused(Refusal::StopInProgress) => conflict(
+            ProblemKind::StopInProgress,
+            "the kernel of this id is being ended; try again when that is done",
+        ),
         SpawnError::Refused(Refusal::NoLab) => unknown_kernel(),
         other => other.into(),
     }
@@ -34,10 +35,10 @@ pub(super) fn of_spawn(error: SpawnError) -> Problem {
 impl From<LauncherAway> for Problem {
     fn from(error: LauncherAway) -> Self {
         let kind = match error {
-            LauncherAway::NotConnected => "no_launcher",
-            LauncherAway::NotRunning => "not_running",
-            LauncherAway::Busy => "busy",
+            LauncherAway::NotConnected => ProblemKind::NoLauncher,
+            LauncherAway::NotRunning => ProblemKind::NotRunning,
+            LauncherAway::Busy => ProblemKind::Busy,
         };
-        Self::at(StatusCode::CONFLICT, PATH, kind, error.to_string())
+        Self::at(PATH, kind, error.to_string())
     }
 }
