@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -67,8 +67,8 @@ pub async fn run(
         tracing::warn!("{warning}");
     }
     let (api, health) = (
-        listen("http.listen", config.http.listen)?,
-        listen("http.health_listen", config.http.health_listen)?,
+        listen("http.listen", config.http.listen).await?,
+        listen("http.health_listen", config.http.health_listen).await?,
     );
     let policies = load_policies(&config, &metrics).await?;
     let background = TaskTracker::new();
@@ -322,19 +322,8 @@ fn compiled_policies(state_dir: &Path) -> PathBuf {
     state_dir.join("compiled-policies")
 }
 
-/// The number of connections that may wait to be accepted, up to the limit of the kernel (`net.core.somaxconn`). One that
-/// finds no place is tried again after a second, so a crowd of strangers must not fill them.
-const WAITING_CONNECTIONS: u32 = 4096;
-
-fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
-    let listening = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // As the standard library does: a restarted service gets its port at once.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(WAITING_CONNECTIONS)
-    };
-    listening().with_context(|| {
+async fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
         format!(
             "{key}: cannot listen on {address}; choose another port, or stop the program that uses this one"
         )

@@ -288,7 +288,8 @@ async fn a_lab_whose_record_cannot_be_read_is_left_as_it_is() {
         is_recorded_as_ready(&service, &format!("lab-{user}")).await;
     }
     let (spawns, params) = (records(&service).await, PatchParams::default());
-    let of_next_version = Patch::Merge(json!({ "spec": { "kind": "Quantum" } }));
+    // The definition allows it, and this version knows no such place.
+    let of_next_version = Patch::Merge(json!({ "spec": { "place": { "certificate": "service" } } }));
     spawns.patch("lab-ada", &params, &of_next_version).await.unwrap();
 
     service.crash_and_restart().await.unwrap();
@@ -298,8 +299,8 @@ async fn a_lab_whose_record_cannot_be_read_is_left_as_it_is() {
     assert_eq!(ada.spawn("ada").await.unwrap().problem().unwrap(), "503 unreadable_record");
     assert_eq!(ada.stop("ada").await.unwrap().problem().unwrap(), "503 unreadable_record");
     let delete = |path: &str| hub.request(http::Method::DELETE, &format!("{PREFIX}{path}"));
-    let released = hub.send(delete("/labs/ada/volumes")).await.unwrap();
-    assert_eq!(released.problem().unwrap(), "503 unreadable_record");
+    let released = hub.send(delete("/labs/grace/volumes")).await.unwrap();
+    assert_eq!(released.problem().unwrap(), "409 unreadable_records", "a pool may use what others share");
 
     let orphans = admin.get(&format!("{PREFIX}/orphans")).await.unwrap().json().unwrap();
     assert_eq!(orphans, json!([]), "the lab's objects are nobody's");
@@ -314,9 +315,14 @@ async fn a_lab_whose_record_cannot_be_read_is_left_as_it_is() {
     until(&grace, "grace", Value::is_null).await;
 
     let spawns = records(&service).await;
-    let corrected = Patch::Merge(json!({ "spec": { "kind": "Lab" } }));
+    let corrected = Patch::Merge(json!({ "spec": { "place": { "certificate": null } } }));
     spawns.patch("lab-ada", &params, &corrected).await.unwrap();
-    until_some(async || (ada.lab("ada").await.unwrap().status == 200).then_some(())).await;
+    until_some(async || {
+        let status = ada.lab("ada").await.unwrap().status;
+        assert!(matches!(status, 200 | 503), "it is never gone: {status}");
+        (status == 200).then_some(())
+    })
+    .await;
     until_running(&ada, "ada").await;
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     until(&ada, "ada", Value::is_null).await;

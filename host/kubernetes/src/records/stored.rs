@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DynamicObject, TypeMeta};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use wasmspawner_core::lifecycle::OperationKind;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{API_VERSION, FINALIZER, INSTANCE_LABEL, KIND, SpawnSpec, SpawnStatus};
 
@@ -40,7 +41,7 @@ pub struct StoredSpawn {
     pub status: Option<SpawnStatus>,
     metadata: ObjectMeta,
     /// The fields that this version of the service does not know. Each write keeps them.
-    unknown: Option<Value>,
+    unknown: Vec<UnknownField>,
 }
 
 impl StoredSpawn {
@@ -64,6 +65,12 @@ impl StoredSpawn {
     pub(super) fn try_read(object: DynamicObject) -> Result<Self, KubernetesError> {
         let data = object.data;
         let spec = SpawnSpec::deserialize(&data["spec"]).map_err(malformed)?;
+        if spec.key().is_none() {
+            return Err(malformed(std::io::Error::other(format!(
+                "spec.name: `{}` names no child",
+                spec.name
+            ))));
+        }
         let status: Option<SpawnStatus> = Deserialize::deserialize(&data["status"]).map_err(malformed)?;
         let unknown = unknown_fields(&data, &written(&spec, status.as_ref())?);
         let mut metadata = object.metadata;
@@ -94,35 +101,47 @@ impl StoredSpawn {
             metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
         }
         let mut object = object(metadata, spec, status)?;
-        if let Some(unknown) = &self.unknown {
-            add_fields(&mut object.data, unknown);
+        // Another lab has nothing of the one before.
+        let is_another =
+            spec.operation.kind == OperationKind::Spawn && spec.operation.id != self.spec.operation.id;
+        for field in self.unknown.iter().filter(|_| !is_another) {
+            add_field(&mut object.data, field);
         }
         Ok(object)
     }
 }
 
-/// Returns the fields of `stored` that are not in `known`, at any depth of objects; `None` if there are none. Values that
-/// are not objects, such as lists, are one field.
-fn unknown_fields(stored: &Value, known: &Value) -> Option<Value> {
-    let (Value::Object(stored), Value::Object(known)) = (stored, known) else { return None };
-    let unknown: Map<String, Value> = stored
-        .iter()
-        .filter_map(|(name, value)| match known.get(name) {
-            Some(known) => Some((name.clone(), unknown_fields(value, known)?)),
-            None => Some((name.clone(), value.clone())),
-        })
-        .collect();
-    (!unknown.is_empty()).then_some(Value::Object(unknown))
+/// A field that this version of the service does not know: its path, and its value.
+#[derive(Debug, Clone, PartialEq)]
+struct UnknownField {
+    path: Vec<String>,
+    value: Value,
 }
 
-/// Adds fields to an object, except those that it has.
-fn add_fields(object: &mut Value, fields: &Value) {
-    let (Value::Object(object), Value::Object(fields)) = (object, fields) else { return };
-    for (name, value) in fields {
-        match object.get_mut(name) {
-            Some(known) => add_fields(known, value),
-            None => drop(object.insert(name.clone(), value.clone())),
+/// Returns the fields of `stored` that are not in `known`, at any depth of objects. Values that are not objects, such as
+/// lists, are one field.
+fn unknown_fields(stored: &Value, known: &Value) -> Vec<UnknownField> {
+    let (Value::Object(stored), Value::Object(known)) = (stored, known) else { return Vec::new() };
+    let fields = stored.iter().flat_map(|(name, value)| {
+        match known.get(name) {
+            Some(known) => unknown_fields(value, known),
+            None => vec![UnknownField { path: Vec::new(), value: value.clone() }],
         }
+        .into_iter()
+        .map(move |mut field| {
+            field.path.insert(0, name.clone());
+            field
+        })
+    });
+    fields.collect()
+}
+
+/// Adds a field, if the object that had it is still there, and has no such field.
+fn add_field(object: &mut Value, field: &UnknownField) {
+    let Some((name, parents)) = field.path.split_last() else { return };
+    let parent = parents.iter().try_fold(object, |object, name| object.get_mut(name));
+    if let Some(Value::Object(parent)) = parent {
+        parent.entry(name).or_insert_with(|| field.value.clone());
     }
 }
 
@@ -169,6 +188,16 @@ fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> Kubernete
 mod tests {
     use super::*;
 
+    fn merge(object: &mut Value, fields: &Value) {
+        let (Value::Object(object), Value::Object(fields)) = (object, fields) else { return };
+        for (name, value) in fields {
+            match object.get_mut(name) {
+                Some(known) => merge(known, value),
+                None => drop(object.insert(name.clone(), value.clone())),
+            }
+        }
+    }
+
     fn record(spec: &Value, status: &Value) -> DynamicObject {
         let mut data = json!({
             "spec": {
@@ -183,8 +212,8 @@ mod tests {
             },
             "status": { "status": "running", "stage": "Running", "message": "It runs", "progress": 100 },
         });
-        add_fields(&mut data["spec"], spec);
-        add_fields(&mut data["status"], status);
+        merge(&mut data["spec"], spec);
+        merge(&mut data["status"], status);
         let metadata = ObjectMeta { name: Some("lab-ada".to_owned()), ..ObjectMeta::default() };
         DynamicObject { types: None, metadata, data }
     }
@@ -212,8 +241,23 @@ mod tests {
     }
 
     #[test]
+    fn unknown_fields_do_not_outlive_what_had_them() {
+        let failure = json!({ "reason": "OomKilled", "message": "It is over", "blame": "user", "code": 137 });
+        let stored =
+            StoredSpawn::try_read(record(&json!({ "zone": "a" }), &json!({ "failure": failure }))).unwrap();
+        let status = SpawnStatus { failure: None, ..stored.status.clone().unwrap() };
+        let written = stored.with(&stored.spec, &status).unwrap().data;
+        assert_eq!(written["status"].get("failure"), None, "no fragment of a failure is left");
+        assert_eq!(written["spec"]["zone"], "a");
+        let mut next = stored.spec.clone();
+        next.operation.id = wasmspawner_core::names::lab::JobId::new(uuid::Uuid::from_u128(2));
+        let written = stored.with(&next, &status).unwrap().data;
+        assert_eq!(written["spec"].get("zone"), None, "another lab has nothing of the one before");
+    }
+
+    #[test]
     fn a_record_of_this_version_has_no_unknown_fields() {
-        assert_eq!(StoredSpawn::try_read(record(&json!({}), &json!({}))).unwrap().unknown, None);
+        assert_eq!(StoredSpawn::try_read(record(&json!({}), &json!({}))).unwrap().unknown, []);
     }
 
     #[test]

@@ -41,6 +41,11 @@ impl Kernels {
         Self(labs)
     }
 
+    /// Fails if the record of this kernel cannot be read: it may run.
+    pub fn require_readable(&self, key: &SpawnKey) -> Result<(), SpawnError> {
+        self.0.require_readable(key)
+    }
+
     /// Refuses a kernel that cannot begin to start now, whatever the policies say about it.
     pub fn can_start(&self, key: &SpawnKey) -> Result<(), SpawnError> {
         self.0.can_spawn(key)

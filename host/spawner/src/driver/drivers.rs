@@ -15,7 +15,7 @@ use crate::labs::env::Env;
 use crate::labs::registry::Handle;
 use crate::published::view::View;
 use wasmspawner_kubernetes::k8s::on_behalf_of;
-use wasmspawner_kubernetes::records::StoredSpawn;
+use wasmspawner_kubernetes::records::{StoredSpawn, UnreadableRecord};
 
 /// The pause before a driver that panicked is replaced: after the first panic, and the longest one after several.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -29,6 +29,7 @@ impl Labs {
             return;
         }
         let later = env.is_none().then(|| (stored.spec.place.clone(), stored.uid.clone()));
+        let (name, uid) = (stored.name.to_string(), stored.uid.clone());
         let recovered = std::panic::catch_unwind(AssertUnwindSafe(|| {
             let (handle, driver) = self.driver(key);
             // The recovered lab is published here, before the service becomes ready.
@@ -36,12 +37,15 @@ impl Labs {
         }));
         if let Ok((handle, driver)) = recovered {
             self.registry().insert(key.clone(), handle);
+            self.unreadable().remove(&uid);
             tokio::spawn(self.clone().run(key.clone(), driver));
             if let Some((place, spawn)) = later {
                 self.read_env_later(key.clone(), place, spawn);
             }
         } else {
             self.context().metrics.panicked();
+            let problem = "the service panics when it continues from it".to_owned();
+            self.unreadable().add(UnreadableRecord { name, uid, problem });
             tracing::error!(user = %key.lab.user, server = %key.lab.server, "a lab could not be adopted from its record, and is left alone");
         }
     }

@@ -20,7 +20,7 @@ use crate::published::live_log::LiveLog;
 use crate::published::snapshot::LabDetails;
 use wasmspawner_history::HistoryEntry;
 use wasmspawner_kubernetes::k8s::{KubernetesError, belongs_to};
-use wasmspawner_kubernetes::records::StoredSpawn;
+use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
 
 /// Completes a record that was not updated after the policies decided. Their decision is noted on the pod.
 pub(crate) async fn complete(
@@ -62,7 +62,8 @@ pub(crate) async fn read_again(context: &Context, key: &SpawnKey) -> Option<Stor
                     tracing::warn!(%error, %name, "the pod of a lab cannot be read; it is tried again");
                 }
             },
-            Ok(None) => return None,
+            // For a record that cannot be read, waiting does not help; the lab is left as it is.
+            Ok(None) | Err(RecordError::Kubernetes(KubernetesError::Malformed(_))) => return None,
             Err(error) => {
                 tracing::warn!(%error, %name, "the record of a lab cannot be read; it is tried again");
             }

@@ -14,11 +14,15 @@ use crate::errors::SpawnError;
 pub(crate) struct UnreadableRecords(Mutex<BTreeMap<String, UnreadableRecord>>);
 
 impl UnreadableRecords {
-    /// Replaces what is known by the records of a whole list.
-    pub(crate) fn replace(&self, records: Vec<UnreadableRecord>) {
-        let mut known = self.lock();
-        records.iter().filter(|record| !known.contains_key(&record.uid)).for_each(log);
-        *known = records.into_iter().map(|record| (record.uid.clone(), record)).collect();
+    /// Notes the records of a list that cannot be read, after the others were adopted. `before` are the uids that were
+    /// known before the list was read: what is not in it is gone, or has a driver now.
+    pub(crate) fn listed(&self, before: &[String], records: Vec<UnreadableRecord>) {
+        for uid in before.iter().filter(|uid| records.iter().all(|record| record.uid != **uid)) {
+            self.remove(uid);
+        }
+        for record in records {
+            self.add(record);
+        }
     }
 
     /// Notes a record that cannot be read.
@@ -30,7 +34,7 @@ impl UnreadableRecords {
         known.insert(record.uid.clone(), record);
     }
 
-    /// Forgets a record that can be read, or is gone.
+    /// Forgets a record whose lab has a driver, or that is gone.
     pub(crate) fn remove(&self, uid: &str) {
         self.lock().remove(uid);
     }

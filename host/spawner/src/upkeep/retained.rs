@@ -18,7 +18,10 @@ impl Leftovers {
         let mut kept = namespaces(&self.0);
         if let Some(volumes) = &context.volumes {
             let records = volumes.all();
-            kept.extend(retained_claims(records.iter(), |key| self.0.lab(&key.clone().into()).is_some()));
+            kept.extend(retained_claims(records.iter(), |key| {
+                let key = key.clone().into();
+                self.0.lab(&key).is_some() || self.0.unreadable().record_of(&key).is_some()
+            }));
         }
         if let Some(environments) = &context.environments {
             kept.extend(retained_targets(environments.overview()));
@@ -44,7 +47,7 @@ fn namespaces(labs: &Labs) -> Vec<RetainedObject> {
         kind: RetainedKind::Namespace,
         cluster: None,
         namespace: None,
-        in_use: used.contains(&name),
+        in_use: used.contains(&name) || labs.count_unreadable() > 0,
         name,
         owners: Vec::new(),
         reason: RetainedReason::NamespacesStay,

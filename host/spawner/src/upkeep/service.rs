@@ -169,7 +169,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
         volumes.load().await?;
     }
     let (listed, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
-    labs.unreadable().replace(listed.unreadable);
+    labs.unreadable().listed(&labs.unreadable().uids(), listed.unreadable);
     let records = listed.read;
     refuse_elsewhere(&context.reach(), &records)?;
     refuse_unlisted(context.workloads.as_ref(), &records)?;
@@ -199,8 +199,10 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     let namespace = config.kubernetes.namespace.as_str();
     let on_change = |change| match change {
         RecordChange::Written(stored) => {
-            labs.unreadable().remove(&stored.uid);
-            if let Some(key) = stored.spec.key() {
+            let Some(key) = stored.spec.key() else { return };
+            // Without a driver, the lab stays as it is until it is adopted.
+            if labs.has_driver(&key) {
+                labs.unreadable().remove(&stored.uid);
                 labs.send_record(&key, *stored);
             }
         }
@@ -241,11 +243,9 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
 /// service had given it up.
 async fn adopt_unknown(labs: &Labs) {
     let context = labs.context();
-    let recorded = match context.records.keys().await {
-        Ok(Listed { read, unreadable }) => {
-            labs.unreadable().replace(unreadable);
-            read
-        }
+    let before = labs.unreadable().uids();
+    let Listed { read: recorded, unreadable } = match context.records.keys().await {
+        Ok(listed) => listed,
         Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
     };
     for key in recorded {
@@ -256,6 +256,7 @@ async fn adopt_unknown(labs: &Labs) {
             labs.adopt(&key, stored, None);
         }
     }
+    labs.unreadable().listed(&before, unreadable);
     labs.stop_orphans();
 }
 

@@ -108,6 +108,7 @@ pub(crate) async fn get_pool(
     PoolPath(key): PoolPath,
 ) -> Result<Json<wire::DaskPool>, Problem> {
     caller.may(Access::ReadOrStop(&key.lab))?;
+    pools.require_readable(&key)?;
     let pool = pools.get(&key).ok_or_else(unknown_pool)?;
     Ok(Json(wire::DaskPool::from(&pool)))
 }

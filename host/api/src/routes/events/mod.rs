@@ -55,8 +55,10 @@ pub(crate) async fn follow_events(
     LastSeen(last_seen): LastSeen,
 ) -> Result<Response, Problem> {
     caller.may(Access::ReadOrStop(&key))?;
+    let key = key.into();
+    labs.require_readable(&key)?;
     let reader = labs
-        .events(&key.into(), last_seen)
+        .events(&key, last_seen)
         .ok_or_else(|| Problem::unknown_lab("there is no record of such a lab"))?;
     let slot = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
     Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), slot), shutdown)))

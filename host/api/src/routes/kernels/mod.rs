@@ -107,6 +107,7 @@ pub(crate) async fn get_kernel(
     KernelPath(key): KernelPath,
 ) -> Result<Json<wire::Kernel>, Problem> {
     caller.may(Access::ReadOrStop(&key.lab))?;
+    kernels.require_readable(&key)?;
     let kernel = kernels.get(&key).ok_or_else(unknown_kernel)?;
     Ok(Json(wire::Kernel::from(&kernel)))
 }
