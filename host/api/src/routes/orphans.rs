@@ -31,6 +31,7 @@ pub(crate) async fn list_orphans(
     delete, path = "/orphans", tag = "orphans", operation_id = "delete_orphans",
     responses(
         (status = 200, description = "The orphans whose deletion was requested", body = Vec<wire::Orphan>),
+        (status = 409, description = "The record of some lab cannot be read, so nothing is deleted", body = crate::problem::ErrorBody),
         (status = 503, description = "The cluster cannot do it now", body = crate::problem::ErrorBody),
     )
 )]

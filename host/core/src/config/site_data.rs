@@ -23,6 +23,16 @@ pub enum DataSource {
     Document(DocumentConfig),
 }
 
+impl DataSource {
+    /// The document, if it is one.
+    pub fn document(&self) -> Option<&DocumentConfig> {
+        match self {
+            Self::Document(document) => Some(document),
+            Self::File(_) => None,
+        }
+    }
+}
+
 /// A document that another service has. It is read at the start, and again and again. While it cannot be read, or used,
 /// policies have what was read before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -83,7 +83,7 @@ impl SpawnRecords {
 
     /// Lists the labs and children that have a record.
     pub async fn keys(&self) -> Result<Listed<SpawnKey>, KubernetesError> {
-        let key = |object| StoredSpawn::read(object).map(|stored| stored.spec.key()).transpose();
+        let key = |object| Some(StoredSpawn::read_key(object));
         Ok(Listed::from_results(list_some(&self.api, &self.selector(), "list Spawns", key).await?))
     }
 
@@ -107,7 +107,7 @@ impl SpawnRecords {
                 if found.spec.operation.id == spec.operation.id {
                     return Ok(found);
                 }
-                if self.is_ours(&found) && found.spec.key() == spec.key() {
+                if self.is_ours(&found) && spec.key().as_ref() == Some(&found.key) {
                     return Err(RecordError::Changed(Box::new(found)));
                 }
                 Err(RecordError::Taken { name: name.clone(), user: found.spec.user.to_string() })

@@ -7,6 +7,7 @@ use kube::api::{DynamicObject, TypeMeta};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wasmspawner_core::lifecycle::OperationKind;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{API_VERSION, FINALIZER, INSTANCE_LABEL, KIND, SpawnSpec, SpawnStatus};
 
@@ -24,11 +25,42 @@ pub struct UnreadableRecord {
     pub problem: String,
 }
 
+impl UnreadableRecord {
+    fn new(name: Option<String>, uid: Option<String>, error: &KubernetesError) -> Self {
+        let problem = Causes(error).to_string();
+        Self { name: name.unwrap_or_default(), uid: uid.unwrap_or_default(), problem }
+    }
+}
+
+/// The parts of a record that this version of the service knows.
+struct Parsed {
+    name: ObjectName,
+    key: SpawnKey,
+    spec: SpawnSpec,
+    status: Option<SpawnStatus>,
+}
+
+impl Parsed {
+    fn from_object(object: &DynamicObject) -> Result<Self, KubernetesError> {
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let spec = SpawnSpec::deserialize(&object.data["spec"]).map_err(malformed)?;
+        let no_child = || std::io::Error::other(format!("spec.name: `{}` names no child", spec.name));
+        Ok(Self {
+            name: ObjectName::parse(name).map_err(malformed)?,
+            key: spec.key().ok_or_else(no_child).map_err(malformed)?,
+            status: Deserialize::deserialize(&object.data["status"]).map_err(malformed)?,
+            spec,
+        })
+    }
+}
+
 /// A record as the API server stores it.
 #[derive(Debug, Clone)]
 pub struct StoredSpawn {
     /// The name of the object.
     pub name: ObjectName,
+    /// The lab or child whose record it is.
+    pub key: SpawnKey,
     /// The uid of the object, which differs from that of an earlier object of the same name.
     pub uid: String,
     /// The installation of the service that wrote it.
@@ -53,31 +85,24 @@ impl StoredSpawn {
 
     /// Parses an object.
     pub(super) fn read(object: DynamicObject) -> Result<Self, UnreadableRecord> {
-        let name = object.metadata.name.clone().unwrap_or_default();
-        let uid = object.metadata.uid.clone().unwrap_or_default();
-        Self::try_read(object).map_err(|error| UnreadableRecord {
-            name,
-            uid,
-            problem: Causes(&error).to_string(),
-        })
+        let (name, uid) = (object.metadata.name.clone(), object.metadata.uid.clone());
+        Self::try_read(object).map_err(|error| UnreadableRecord::new(name, uid, &error))
+    }
+
+    /// Parses an object, and returns only the key of its spawn.
+    pub(super) fn read_key(object: DynamicObject) -> Result<SpawnKey, UnreadableRecord> {
+        let parsed = Parsed::from_object(&object).map(|parsed| parsed.key);
+        parsed.map_err(|error| UnreadableRecord::new(object.metadata.name, object.metadata.uid, &error))
     }
 
     pub(super) fn try_read(object: DynamicObject) -> Result<Self, KubernetesError> {
-        let data = object.data;
-        let spec = SpawnSpec::deserialize(&data["spec"]).map_err(malformed)?;
-        if spec.key().is_none() {
-            return Err(malformed(std::io::Error::other(format!(
-                "spec.name: `{}` names no child",
-                spec.name
-            ))));
-        }
-        let status: Option<SpawnStatus> = Deserialize::deserialize(&data["status"]).map_err(malformed)?;
-        let unknown = unknown_fields(&data, &written(&spec, status.as_ref())?);
+        let Parsed { name, key, spec, status } = Parsed::from_object(&object)?;
+        let unknown = unknown_fields(&object.data, &written(&spec, status.as_ref())?);
         let mut metadata = object.metadata;
         metadata.managed_fields = None;
-        let name = metadata.name.clone().unwrap_or_default();
         Ok(Self {
-            name: ObjectName::parse(name).map_err(malformed)?,
+            name,
+            key,
             uid: metadata.uid.clone().unwrap_or_default(),
             instance: metadata.labels.as_ref().and_then(|labels| labels.get(INSTANCE_LABEL)).cloned(),
             deleting: metadata.deletion_timestamp.is_some(),

@@ -1,6 +1,7 @@
 //! Replaces the chain of policies in use.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use futures::future::join_all;
 use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
-use wasmspawner_core::config::{DataSource, DocumentConfig};
+use wasmspawner_core::config::DataSource;
 
 use super::Policies;
 use super::loader::{Chain, load_chain};
@@ -77,16 +78,13 @@ impl Policies {
         let chain = self.live.load_full();
         let mut documents = Vec::new();
         for link in chain.iter() {
-            let candidate = link.policy.spec.candidate.as_deref().map(|candidate| &candidate.data);
-            documents.extend(
-                [Some(&link.policy.spec.data), candidate].into_iter().flatten().flat_map(documents_in),
-            );
-            documents.extend(
-                link.last_good.iter().flat_map(|last_good| documents_in(&last_good.policy.spec.data)),
-            );
             let recorded = self.engine.versions.as_ref().and_then(|versions| versions.record(link.name()));
             let recorded = recorded.and_then(|recorded| recorded.last_good);
-            documents.extend(recorded.iter().flat_map(|version| documents_in(&version.data)));
+            let data = iter::once(&link.policy.spec.data)
+                .chain(link.policy.spec.candidate.iter().map(|candidate| &candidate.data))
+                .chain(link.last_good.iter().map(|last_good| &last_good.policy.spec.data))
+                .chain(recorded.iter().map(|version| &version.data));
+            documents.extend(data.flat_map(BTreeMap::values).filter_map(DataSource::document).cloned());
         }
         self.engine.documents.keep_only(documents).await;
     }
@@ -119,11 +117,4 @@ fn all_policies(chain: &Chain) -> impl Iterator<Item = &Policy> {
     let candidates = chain.iter().filter_map(|link| link.candidate.as_ref()?.policy());
     let last_good = chain.iter().filter_map(|link| Some(&link.last_good.as_ref()?.policy));
     chain.iter().map(|link| &link.policy).chain(candidates).chain(last_good)
-}
-
-fn documents_in(data: &BTreeMap<String, DataSource>) -> impl Iterator<Item = DocumentConfig> {
-    data.values().filter_map(|source| match source {
-        DataSource::Document(document) => Some(document.clone()),
-        DataSource::File(_) => None,
-    })
 }

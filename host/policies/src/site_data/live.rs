@@ -56,7 +56,7 @@ impl LiveData {
         let live = Self {
             documents: sources
                 .iter()
-                .filter_map(|(name, source)| Some((name.clone(), document(source)?)))
+                .filter_map(|(name, source)| Some((name.clone(), source.document()?.clone())))
                 .collect(),
             ..Self::default()
         };
@@ -154,13 +154,6 @@ impl LiveData {
 
     fn next(&self, name: &str) -> Option<Instant> {
         self.documents.get(name).map(|document| Instant::now() + document.every.unsigned_abs())
-    }
-}
-
-fn document(source: &DataSource) -> Option<DocumentConfig> {
-    match source {
-        DataSource::Document(document) => Some(document.clone()),
-        DataSource::File(_) => None,
     }
 }
 

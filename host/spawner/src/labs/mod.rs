@@ -340,10 +340,7 @@ impl Labs {
     pub async fn release_volumes(&self, key: &LabKey) -> Result<Release, SpawnError> {
         self.require_ready()?;
         // A record that cannot be read may be that of a pool that uses the claims.
-        match self.count_unreadable() {
-            0 => {}
-            unreadable => return Err(SpawnError::UnreadableRecords(unreadable)),
-        }
+        self.require_all_readable()?;
         if self.volumes(key).is_none() {
             return Ok(Release::default());
         }

@@ -84,6 +84,14 @@ impl Labs {
         }
     }
 
+    /// Fails if there is any record that cannot be read. Nothing may be deleted then that its lab might use.
+    pub(crate) fn require_all_readable(&self) -> Result<(), SpawnError> {
+        match self.count_unreadable() {
+            0 => Ok(()),
+            unreadable => Err(SpawnError::UnreadableRecords(unreadable)),
+        }
+    }
+
     /// The number of records that cannot be read.
     pub fn count_unreadable(&self) -> usize {
         self.unreadable().len()

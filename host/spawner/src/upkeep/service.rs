@@ -183,9 +183,8 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
         let Place { namespace, kind, .. } = &stored.spec.place;
         let listed = env_of_labs.remove(&(namespace.to_string(), stored.uid.clone()));
         let env = kind.cluster().is_none().then(|| listed.unwrap_or_default());
-        if let Some(key) = stored.spec.key() {
-            labs.adopt(&key, stored, env);
-        }
+        let key = stored.key.clone();
+        labs.adopt(&key, stored, env);
     }
     labs.stop_orphans();
     context.history.close_interrupted(Timestamp::now(), |key| labs.job_id(key));
@@ -199,11 +198,10 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     let namespace = config.kubernetes.namespace.as_str();
     let on_change = |change| match change {
         RecordChange::Written(stored) => {
-            let Some(key) = stored.spec.key() else { return };
             // Without a driver, the lab stays as it is until it is adopted.
-            if labs.has_driver(&key) {
+            if labs.has_driver(&stored.key) {
                 labs.unreadable().remove(&stored.uid);
-                labs.send_record(&key, *stored);
+                labs.send_record(&stored.key.clone(), *stored);
             }
         }
         RecordChange::Unreadable(record) => labs.unreadable().add(record),

@@ -63,10 +63,8 @@ impl Leftovers {
     /// are left alone, because another site may have labs there whose installation has the same name.
     pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.0.require_ready()?;
-        match self.0.count_unreadable() {
-            0 => Ok(delete_orphans(&self.0).await?),
-            unreadable => Err(SpawnError::UnreadableRecords(unreadable)),
-        }
+        self.0.require_all_readable()?;
+        Ok(delete_orphans(&self.0).await?)
     }
 }
 
