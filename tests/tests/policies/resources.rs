@@ -174,26 +174,6 @@ async fn handles_of_the_policy_itself_are_limited() {
     assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
 }
 
-/// The engine checks a guest in every loop and at every function entry. This guest has neither.
-#[tokio::test]
-async fn a_policy_that_only_calls_the_host_is_ended() {
-    let calls = "(drop (call $now))".repeat(50_000);
-    let straight = ComponentText {
-        before: r#"
-            (import "wasmspawner:policy/host@0.1.0" (instance $host (export "clock-now" (func (result u64)))))
-            (alias export $host "clock-now" (func $now))
-            (core func $now (canon lower (func $now)))"#,
-        core_imports: r#"(import "host" "clock-now" (func $now (result i64)))"#,
-        arguments: r#"(with "host" (instance (export "clock-now" (func $now))))"#,
-        limits: &format!("(if (i32.ne (i32.load offset=4 (local.get 0)) (i32.const 12)) (then {calls}))"),
-        ..ComponentText::default()
-    };
-    let (spec, _folder) = straight.spec("evil");
-    let policies = load(vec![spec]).await;
-    let error = failed(|| limits_of(&policies)).await;
-    assert!(matches!(error.kind, CallErrorKind::Deadline(_)), "{error}");
-}
-
 /// The speed of one policy must not affect another.
 #[tokio::test]
 async fn slow_calls_of_a_policy_leave_slots_for_others() {

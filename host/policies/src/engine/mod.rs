@@ -333,17 +333,13 @@ mod tests {
     use super::*;
     use crate::contract::call_state::Given;
 
-    /// A busy machine may give the clock no CPU for long.
-    #[tokio::test]
-    async fn a_guest_that_calls_the_host_again_and_again_is_looked_at_without_a_clock() {
+    /// The number of calls of the host that take longer together than any guest may compute without being checked.
+    const MANY_CALLS: usize = 600;
+
+    /// Runs a guest whose calls of the host take 0.2 ms of computing time each, on an engine whose clock stands still.
+    async fn run(body: &str) -> wasmtime::Result<()> {
         let engine = wasmtime::Engine::new(&config(None)).unwrap();
-        let module = r#"(module
-            (import "host" "work" (func $work))
-            (func (export "run") (local $left i32)
-                (local.set $left (i32.const 600))
-                (loop $more
-                    (call $work)
-                    (br_if $more (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))))"#;
+        let module = format!(r#"(module (import "host" "work" (func $work)) (func (export "run") {body}))"#);
         let module = wasmtime::Module::new(&engine, wat::parse_str(module).unwrap()).unwrap();
         let limits = Limits::default();
         let slice = TimeSlice::default();
@@ -358,7 +354,24 @@ mod tests {
             let instance = wasmtime::Instance::new_async(&mut store, &module, &[work.into()]).await?;
             instance.get_typed_func::<(), ()>(&mut store, "run")?.call_async(&mut store, ()).await
         };
-        InSlices::new(run, slice).await.unwrap();
+        InSlices::new(run, slice).await
+    }
+
+    /// A busy machine may give the clock no CPU for long.
+    #[tokio::test]
+    async fn a_guest_that_calls_the_host_again_and_again_is_looked_at_without_a_clock() {
+        let body = format!(
+            "(local $left i32) (local.set $left (i32.const {MANY_CALLS})) (loop $more (call $work)
+             (br_if $more (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))"
+        );
+        run(&body).await.unwrap();
+    }
+
+    /// The engine checks a guest in every loop and at every function entry. This guest has neither.
+    #[tokio::test]
+    async fn a_guest_that_only_calls_the_host_is_ended() {
+        let error = run(&"(call $work)".repeat(MANY_CALLS)).await.unwrap_err();
+        assert!(error.is::<DeadlineExceeded>(), "{error:?}");
     }
 
     /// Returns the error of a call that never answers.
