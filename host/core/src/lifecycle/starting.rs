@@ -16,7 +16,7 @@ const DECIDING: u8 = 5;
 const CREATING: u8 = 10;
 
 impl Lab {
-    pub(super) fn begin_spawn(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
+    pub(super) fn on_spawn_accepted(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
         if !matches!(self.phase, Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_)) {
             return;
         }

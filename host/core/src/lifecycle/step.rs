@@ -13,7 +13,7 @@ impl Lab {
     pub fn step(&mut self, event: Event, policy: RestartPolicy, now: Timestamp) -> Vec<Effect> {
         let mut effects = Vec::new();
         match event {
-            Event::SpawnAccepted(operation) => self.begin_spawn(operation, &mut effects),
+            Event::SpawnAccepted(operation) => self.on_spawn_accepted(operation, &mut effects),
             Event::StopAccepted(operation) => self.begin_stop(operation, now, &mut effects),
             Event::CleanupBegun(operation, ending) => {
                 self.begin_cleanup(operation, ending, now, &mut effects);

@@ -14,7 +14,7 @@ use wasmspawner_core::policy::spawn::SpawnRequest;
 use wasmspawner_core::values::secret::{SecretBytes, SecretString};
 
 use super::approve::approve;
-use super::evaluate::decide_with;
+use super::decide_with;
 use super::from_cluster::FromCluster;
 use super::user_use::UserUse;
 use crate::context::rules::SiteRules;

@@ -18,8 +18,7 @@ use wasmspawner_core::record::{Place, PlaceKind, SpawnSpec, SpawnStatus};
 use super::place_observer::PlaceObserver;
 use crate::context::{Context, reclaim_of};
 use crate::decide::approve::Approved;
-use crate::decide::evaluate::{Decided, Destination, decide};
-use crate::decide::workload_requests;
+use crate::decide::{self, Decided, Destination, workload_requests};
 use crate::errors::{SpawnError, failure};
 use wasmspawner_kubernetes::k8s::{
     Causes, CreatedLab, DeletionAnswer, KubernetesError, OwnedObject, belongs_to,
@@ -81,15 +80,15 @@ pub(crate) fn own(observer: &PlaceObserver, uid: Option<String>) -> OwnedObject 
     OwnedObject { spawn: observer.spawn().to_owned(), uid }
 }
 
-/// Asks the policies, and composes their answers into a lab.
-pub(crate) async fn evaluate(
+/// Decides what the lab is, from its approved request.
+pub(crate) async fn decide(
     context: Arc<Context>,
     approved: Arc<Approved>,
     operation: Operation,
     spawn: String,
     within: Duration,
 ) -> TaskResult {
-    let decided = Box::pin(decide(&context, &approved, &operation, &spawn, within)).await;
+    let decided = Box::pin(decide::decide(&context, &approved, &operation, &spawn, within)).await;
     TaskResult::Decided(decided.map(Box::new))
 }
 

@@ -14,7 +14,7 @@ use super::accept::desired;
 use super::bind::{ToBind, bind};
 use super::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
 use super::{Driver, Preparation, pool};
-use crate::decide::evaluate::Destination;
+use crate::decide::Destination;
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{CreatedLab, on_behalf_of};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
@@ -62,7 +62,7 @@ impl Driver {
                 {
                     let (approved, spawn) = (Arc::clone(approved), observer.spawn().to_owned());
                     let within = self.time_left();
-                    self.spawn_task(request, requests::evaluate(context, approved, operation, spawn, within));
+                    self.spawn_task(request, requests::decide(context, approved, operation, spawn, within));
                 }
             }
             Request::Bind => {

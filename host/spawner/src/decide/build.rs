@@ -1,104 +1,37 @@
-//! Turns an approved request into a lab's objects: fetches the facts that it refers to, composes the answers of the
-//! policies, and builds the objects.
+//! The steps of a decision: names the lab, asks the policies, merges their answers, and builds the objects.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::SignedDuration;
 use wasmspawner_core::config::lab::LabCertificate;
 use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
 use wasmspawner_core::custom_resource::environment::NamespaceFate;
-use wasmspawner_core::lifecycle::stage::ObservedPod;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
-use wasmspawner_core::manifest::{self, IssuedCertificate, LabObject, LabObjects, PoolObjects};
+use wasmspawner_core::manifest::{self, IssuedCertificate, LabObject, PoolObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
-    self, ImageInputs, Provenance, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
+    self, ImageInputs, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
 use wasmspawner_core::policy::{ChainAnswer, LabRequest};
 use wasmspawner_core::record::LabDescription;
 use wasmspawner_core::record::volumes::VolumeRecord;
-use wasmspawner_core::users::quota::Quota;
 
 use super::approve::{Approved, ApprovedChild, ChildLaunch};
 use super::details::details;
 use super::from_cluster::FromCluster;
 use super::pod_note::PodNote;
-use super::workload_requests::{self, AdmittedWorkload, WorkloadLab};
+use super::workload_requests::{self, AdmittedWorkload};
+use super::{Decided, Destination};
 use crate::context::lab_routes::lab_routes;
+use crate::context::reclaim_of;
 use crate::context::rules::SiteRules;
 use crate::context::volumes::OwnClaim;
-use crate::context::{Context, reclaim_of};
-use crate::errors::{SpawnError, failure};
-use crate::published::snapshot::LabDetails;
+use crate::errors::SpawnError;
 use wasmspawner_policies::Patience;
-
-/// A lab whose objects are decided.
-pub(crate) struct Decided {
-    pub(crate) about: Arc<LabDetails>,
-    pub(crate) objects: LabObjects,
-    /// The policy or setting that decided each field.
-    pub(crate) provenance: Provenance,
-    /// The time limits that the state machine needs to know.
-    pub(crate) terms: LabTimeLimits,
-    /// The quota that the service counts because no `ResourceQuota` of a namespace does: all labs share one namespace.
-    pub(crate) quota: Option<Quota>,
-    pub(crate) destination: Destination,
-}
-
-/// Where a decided lab goes.
-pub(crate) enum Destination {
-    /// It gets a pod of its own. The volume claims that it uses are remembered, unless they go with its namespace.
-    OwnPod { remembered: Option<VolumeRecord> },
-    /// It still has to get this environment, and is then decided again.
-    Environment(EnvironmentChoice),
-    /// It is put into the pods of this workload.
-    Workload(WorkloadLab),
-}
-
-/// Makes the rest of the decision, after the caller was told that the spawn has begun. Nobody would repeat the request,
-/// so busy policies are asked again while there is time.
-pub(crate) async fn decide(
-    context: &Context,
-    approved: &Approved,
-    operation: &Operation,
-    spawn: &str,
-    within: Duration,
-) -> Result<Decided, Failure> {
-    let patience = Patience::from_time(within);
-    let cluster = FromCluster::read(context, approved, spawn, &patience).await;
-    let cluster = cluster.map_err(SpawnError::into_failure)?;
-    let decided = decide_with(&context.rules(), approved, operation, spawn, cluster, &patience).await?;
-    if let (Some(volumes), Destination::OwnPod { remembered: Some(used) }) =
-        (&context.volumes, &decided.destination)
-    {
-        volumes.remember(used.clone()).await.map_err(|error| failure(&error))?;
-    }
-    Ok(decided)
-}
-
-/// Like `decide`, with the facts from the cluster given by the caller: names the lab, asks the policies, merges what they
-/// want, and builds the objects for the place where the lab goes.
-pub(crate) async fn decide_with(
-    rules: &SiteRules<'_>,
-    approved: &Approved,
-    operation: &Operation,
-    spawn: &str,
-    cluster: FromCluster,
-    patience: &Patience,
-) -> Result<Decided, Failure> {
-    let names = names(rules, approved, &cluster.own_claim)?;
-    let answers = customize(rules, approved, &names, patience).await?;
-    let (spawn, cluster) = composed(rules, approved, operation, spawn, names, answers, cluster)?;
-    match &cluster.workload {
-        Some(workload) => build_in_workload(rules, approved, spawn, workload, operation),
-        None => build_pod(rules, approved, spawn, &cluster, operation),
-    }
-}
 
 /// Merges the answers of the policies with the request and the configuration, and checks the result. Returns the facts
 /// that are still needed, too.
-fn composed(
+pub(super) fn compose_answers(
     rules: &SiteRules<'_>,
     approved: &Approved,
     operation: &Operation,
@@ -135,7 +68,7 @@ fn composed(
 }
 
 /// Builds a lab with a pod of its own, or says which environment it needs first.
-fn build_pod(
+pub(super) fn build_pod(
     rules: &SiteRules<'_>,
     approved: &Approved,
     mut spawn: ValidatedSpawn,
@@ -170,7 +103,7 @@ fn outlives_lab(approved: &Approved) -> bool {
 }
 
 /// Builds a lab that is put into a workload. It has no volume claims, and no environment.
-fn build_in_workload(
+pub(super) fn build_in_workload(
     rules: &SiteRules<'_>,
     approved: &Approved,
     mut spawn: ValidatedSpawn,
@@ -210,7 +143,11 @@ fn environment(
 
 /// Returns the names of the lab, with the fields that its templates may contain. If the lab has a claim that an older
 /// KubeSpawner made, it keeps that claim.
-fn names(rules: &SiteRules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
+pub(super) fn names(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    own_claim: &OwnClaim,
+) -> Result<LabNames, Failure> {
     let names = if let OwnClaim::Legacy(pvc) = own_claim {
         let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
         let names = rules.names(&kept, &approved.request.key);
@@ -322,7 +259,7 @@ fn certificate(
     }
 }
 
-async fn customize(
+pub(super) async fn customize(
     rules: &SiteRules<'_>,
     approved: &Approved,
     names: &LabNames,
@@ -371,12 +308,5 @@ fn rejected(rejected: SpawnRejected) -> Failure {
             message: rejected.message,
             blame: Blame::Service,
         },
-    }
-}
-
-impl Decided {
-    /// The names of the volume claims that the pod mounts.
-    pub(crate) fn claims(&self) -> Box<[String]> {
-        ObservedPod::from(&self.objects.pod).claims
     }
 }
