@@ -100,8 +100,14 @@ impl Service {
 
     /// Starts the service, and waits until it is ready.
     pub async fn run(&mut self) -> anyhow::Result<()> {
-        let (compiled, state) = (CompiledPolicies::from_program(&self.binary), self.folder().join("state"));
-        compiled.lend(&state)?;
+        self.begin()?;
+        self.until_ready().await?;
+        Ok(CompiledPolicies::from_program(&self.binary).keep(&self.folder().join("state"))?)
+    }
+
+    /// Starts the service, and does not wait until it is ready.
+    pub fn begin(&mut self) -> anyhow::Result<()> {
+        CompiledPolicies::from_program(&self.binary).lend(&self.folder().join("state"))?;
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_file())?;
         let mut command = self.command();
         if let Some(fault) = self.fault.take() {
@@ -110,12 +116,16 @@ impl Service {
         let process =
             command.stdout(Stdio::null()).stderr(log).spawn().context("the service does not start")?;
         self.process = Some(process);
+        Ok(())
+    }
+
+    /// Waits until the service is ready.
+    pub async fn until_ready(&mut self) -> anyhow::Result<()> {
         let ready = tokio::time::timeout(START, self.ready()).await;
         ready
             .map_err(anyhow::Error::from)
             .flatten()
-            .with_context(|| format!("not ready; its log:\n{}", self.log()))?;
-        Ok(compiled.keep(&state)?)
+            .with_context(|| format!("not ready; its log:\n{}", self.log()))
     }
 
     /// Runs the service until it ends by itself, for configurations that it refuses.

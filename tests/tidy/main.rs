@@ -5,6 +5,7 @@
 mod cycles;
 mod dependencies;
 mod files;
+mod hooks;
 mod security;
 mod tests;
 mod tree;

@@ -23,7 +23,7 @@ pub use context::clock::Clock;
 pub use context::hub_comparison::HubComparison;
 pub use context::live_config::LiveConfig;
 pub use context::provisioned::Provisioned;
-pub use context::rules::SiteRules;
+pub use context::site_rules::SiteRules;
 pub use context::volumes::Volumes;
 pub use decide::choices::Choices;
 pub use decide::image_menu::UserMenu;
@@ -38,7 +38,7 @@ pub use published::snapshot::{LabDetails, LabSnapshot};
 pub use upkeep::environments::{EnvironmentsError, SiteEnvironments};
 pub use upkeep::forgotten::{ForgottenError, ForgottenReport};
 pub use upkeep::leftovers::Leftovers;
-pub use upkeep::reload::Rules;
+pub use upkeep::rules::Rules;
 pub use upkeep::service::run;
 pub use upkeep::sweep::{Orphan, OrphanKind};
 

@@ -8,6 +8,7 @@ mod adversaries;
 mod blueprints;
 mod certificates;
 mod dask_pools;
+mod definition;
 mod environments;
 mod environments_measured;
 mod kernels;

@@ -34,7 +34,10 @@ impl From<SpawnError> for Problem {
             SpawnError::PolicyUnavailable { .. } => {
                 Self::new(ProblemKind::PolicyUnavailable, msg).retry_after(SPAWN_PAUSE)
             }
-            SpawnError::Cluster(_) | SpawnError::ClusterAway | SpawnError::NoTime => {
+            SpawnError::Cluster(_)
+            | SpawnError::ClusterAway
+            | SpawnError::NoTime
+            | SpawnError::RecordIncomplete => {
                 Self::new(ProblemKind::ClusterUnavailable, msg).retry_after(SPAWN_PAUSE)
             }
             SpawnError::RecordTaken | SpawnError::RecordGone => {

@@ -80,6 +80,45 @@ fn choose(fields: &mut Map<String, Value>, variants: Vec<Value>) {
     }
 }
 
+/// Returns values that together have every field and every word of a structural schema.
+pub(crate) fn examples(schema: &Value) -> Vec<Value> {
+    (0..count_words(schema)).map(|nth| example(schema, nth)).collect()
+}
+
+/// Returns the length of the longest enumeration in a schema, which is 1 if it has none.
+fn count_words(schema: &Value) -> usize {
+    let words = schema.get("enum").and_then(Value::as_array).map_or(1, Vec::len);
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    let others = [schema.get("items"), schema.get("additionalProperties")].into_iter().flatten();
+    properties.chain(others).map(count_words).fold(words, usize::max)
+}
+
+/// Returns a value with every field of a schema. Where it has an enumeration, the `nth` word is taken.
+fn example(schema: &Value, nth: usize) -> Value {
+    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        return words.iter().cycle().nth(nth).cloned().unwrap_or_default();
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let mut fields: Map<String, Value> = properties
+                .into_iter()
+                .flatten()
+                .map(|(name, inner)| (name.clone(), example(inner, nth)))
+                .collect();
+            if let Some(inner) = schema.get("additionalProperties") {
+                fields.insert("key".to_owned(), example(inner, nth));
+            }
+            Value::Object(fields)
+        }
+        Some("array") => schema.get("items").map(|inner| example(inner, nth)).into_iter().collect(),
+        Some("string") => json!("text"),
+        Some("boolean") => json!(true),
+        Some("integer" | "number") => json!(1),
+        _ => Value::Null,
+    }
+}
+
 /// Fails if `schema`, the schema of the field at `path`, has anything that Kubernetes refuses.
 #[cfg(test)]
 pub(crate) fn assert_structural(schema: &Value, path: &str) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{SpawnSpec, SpawnStatus};
 use crate::custom_resource::api_group::{GROUP, VERSION};
-use crate::custom_resource::structural_schema::structural_schema;
+use crate::custom_resource::structural_schema::{examples, structural_schema};
 
 /// The kind of records.
 pub const KIND: &str = "Spawn";
@@ -12,6 +12,12 @@ pub const KIND: &str = "Spawn";
 pub const PLURAL: &str = "spawns";
 /// The finalizer that turns `kubectl delete spawn` into a stop of the lab.
 pub const FINALIZER: &str = "wasmspawner.io/stop";
+
+/// Returns records that together have every field and every word that this version of the service may write. They name
+/// no spawn: they are for finding out whether the definition in a cluster takes them.
+pub fn complete_records() -> Vec<Value> {
+    examples(&schema())
+}
 
 /// Returns the definition to install in a cluster.
 ///
@@ -45,19 +51,28 @@ pub fn definition() -> Value {
                     column("Stage", ".status.stage", "The stage that belongs to that"),
                     { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
                 ],
-                "schema": { "openAPIV3Schema": {
-                    "type": "object",
-                    "description": "What the wasmspawner service has started for a user, and what became of it. Deleting it stops that.",
-                    "required": ["spec"],
-                    "properties": { "spec": structural_schema::<SpawnSpec>(), "status": structural_schema::<SpawnStatus>() },
-                } },
+                "schema": { "openAPIV3Schema": schema() },
             }],
+        },
+    })
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "What the wasmspawner service has started for a user, and what became of it. Deleting it stops that.",
+        "required": ["spec"],
+        "properties": {
+            "spec": structural_schema::<SpawnSpec>(),
+            "status": structural_schema::<SpawnStatus>(),
         },
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::custom_resource::structural_schema::assert_structural;
 
@@ -74,5 +89,47 @@ mod tests {
             schema["properties"]["status"]["properties"]["status"]["enum"],
             json!(["starting", "running", "terminating", "failed"])
         );
+    }
+    /// Adds the path of each field, and of each word with its value.
+    fn note(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => {
+                for (name, inner) in fields {
+                    note(inner, &format!("{path}.{name}"), found);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| note(item, &format!("{path}[]"), found)),
+            Value::String(word) => drop(found.insert(format!("{path}={word}"))),
+            _ => {}
+        }
+        found.insert(path.to_owned());
+    }
+
+    /// Adds what a schema allows in the same way.
+    fn note_schema(schema: &Value, path: &str, allowed: &mut BTreeSet<String>) {
+        allowed.insert(path.to_owned());
+        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+            note_schema(inner, &format!("{path}.{name}"), allowed);
+        }
+        if let Some(inner) = schema.get("items") {
+            note_schema(inner, &format!("{path}[]"), allowed);
+        }
+        if let Some(inner) = schema.get("additionalProperties") {
+            note_schema(inner, &format!("{path}.key"), allowed);
+        }
+        let words = schema["enum"].as_array().into_iter().flatten();
+        allowed.extend(words.map(|word| format!("{path}={}", word.as_str().unwrap())));
+    }
+
+    #[test]
+    fn the_complete_records_have_all_that_the_definition_allows() {
+        let (mut found, mut allowed) = (BTreeSet::new(), BTreeSet::new());
+        note_schema(&schema(), "", &mut allowed);
+        let records = complete_records();
+        records.iter().for_each(|record| note(record, "", &mut found));
+        found.retain(|path| !path.ends_with("=text"));
+        assert_eq!(found, allowed);
+        assert!(found.contains(".status.stage=Unknown") && found.contains(".spec.place.claim.fate=Shared"));
+        assert!((8..=20).contains(&records.len()), "{} records", records.len());
     }
 }

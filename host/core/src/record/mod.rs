@@ -19,7 +19,7 @@ mod status;
 
 /// The label with the installation of the service that wrote a record, the same as on every other object.
 pub use crate::names::labels::INSTANCE_LABEL;
-pub use definition::{FINALIZER, KIND, PLURAL, definition};
+pub use definition::{FINALIZER, KIND, PLURAL, complete_records, definition};
 
 pub use crate::custom_resource::api_group::{API_VERSION, GROUP, VERSION};
 pub use description::{

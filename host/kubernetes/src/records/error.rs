@@ -33,3 +33,19 @@ pub enum RecordError {
     "the cluster does not know the custom resource spawns.wasmspawner.io, in which the service keeps its records; install it with `wasmspawner crds | kubectl apply -f -`, or apply deploy/crds.yaml"
 )]
 pub struct NotInstalled;
+
+/// The definition of the custom resource `Spawn` in the cluster does not take the records of this version of the
+/// service.
+#[derive(Debug, thiserror::Error)]
+pub enum DefinitionError {
+    /// It lacks a field or a word, or asks for another field.
+    #[error(
+        "the custom resource spawns.wasmspawner.io in the cluster is that of another version, and cannot hold the \
+         records of this one; install this version's with `wasmspawner crds | kubectl apply -f -`, or apply \
+         deploy/crds.yaml ({0})"
+    )]
+    OfAnotherVersion(String),
+    /// The request to the API server failed.
+    #[error(transparent)]
+    Kubernetes(#[from] KubernetesError),
+}

@@ -1,13 +1,16 @@
 //! The records of labs: `Spawn` objects in the service's own namespace.
 
+mod definition;
 mod error;
 mod stored;
 mod watching;
 
-pub use error::{NotInstalled, RecordError};
+pub use error::{DefinitionError, NotInstalled, RecordError};
 pub use stored::{StoredSpawn, UnreadableRecord};
 pub use watching::RecordChange;
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::Client;
@@ -35,6 +38,8 @@ pub struct SpawnRecords {
     api: Api<DynamicObject>,
     instance: LabelValue,
     request_timeout: Duration,
+    /// The fields that the log says the API server does not keep.
+    told: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// The records of an installation.
@@ -63,7 +68,7 @@ impl SpawnRecords {
     /// The records of one installation of the service (`instance`), in `namespace`.
     pub fn new(client: Client, namespace: &str, instance: LabelValue, request_timeout: Duration) -> Self {
         let api = Api::namespaced_with(client, namespace, &resource());
-        Self { api, instance, request_timeout }
+        Self { api, instance, request_timeout, told: Arc::default() }
     }
 
     /// Fails if the custom resource is not installed. Succeeds if the cluster cannot be reached, because later requests
@@ -101,7 +106,7 @@ impl SpawnRecords {
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let action = format!("create Spawn {name}");
         match retrying(&self.retry_policy(until), &action, || self.api.create(&params, &object)).await {
-            Ok(created) => Ok(StoredSpawn::try_read(created)?),
+            Ok(created) => Ok(self.stored(created, &object)?),
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 let found = self.read(name, until).await?.ok_or(RecordError::Gone)?;
                 if found.spec.operation.id == spec.operation.id {
@@ -127,7 +132,8 @@ impl SpawnRecords {
     ) -> Result<StoredSpawn, RecordError> {
         let mut current = stored.clone();
         loop {
-            match self.replace(&current, spec, status, until).await {
+            let object = current.with(spec, status)?;
+            match self.replace(&current, &object, until).await {
                 Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => {
                     current = self.read(&stored.name, until).await?.ok_or(RecordError::Gone)?;
                     if current.uid != stored.uid {
@@ -149,7 +155,7 @@ impl SpawnRecords {
                 Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {
                     return Err(RecordError::Gone);
                 }
-                answer => return Ok(StoredSpawn::try_read(answer?)?),
+                answer => return Ok(self.stored(answer?, &object)?),
             }
         }
     }
@@ -157,15 +163,25 @@ impl SpawnRecords {
     async fn replace(
         &self,
         current: &StoredSpawn,
-        spec: &SpawnSpec,
-        status: &SpawnStatus,
+        object: &DynamicObject,
         until: Instant,
     ) -> Result<DynamicObject, KubernetesError> {
-        let object = current.with(spec, status)?;
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let name = current.name.as_str();
         let action = format!("update Spawn {name}");
-        retrying(&self.retry_policy(until), &action, || self.api.replace(name, &params, &object)).await
+        retrying(&self.retry_policy(until), &action, || self.api.replace(name, &params, object)).await
+    }
+
+    /// Parses the answer to a write of `written`. The log says once which fields the API server does not keep.
+    fn stored(&self, answer: DynamicObject, written: &DynamicObject) -> Result<StoredSpawn, KubernetesError> {
+        let stored = StoredSpawn::from_answer(answer, written)?;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.dropped.iter().any(|path| !told.contains(path)) {
+            told.extend(stored.dropped.iter().cloned());
+            let error = DefinitionError::OfAnotherVersion(format!("it drops {}", stored.dropped.join(", ")));
+            tracing::error!(record = %stored.name, "{error}");
+        }
+        Ok(stored)
     }
 
     /// Deletes the record of a lab that has no objects left.

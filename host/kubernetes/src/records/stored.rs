@@ -71,6 +71,9 @@ pub struct StoredSpawn {
     pub spec: SpawnSpec,
     /// The progress of the service towards this state.
     pub status: Option<SpawnStatus>,
+    /// The fields that the API server has not kept when the service wrote the record, because the definition in the
+    /// cluster lacks them. Empty in a record that was only read.
+    pub dropped: Vec<String>,
     metadata: ObjectMeta,
     /// The fields that this version of the service does not know. Each write keeps them.
     unknown: Vec<UnknownField>,
@@ -108,9 +111,25 @@ impl StoredSpawn {
             deleting: metadata.deletion_timestamp.is_some(),
             spec,
             status,
+            dropped: Vec::new(),
             metadata,
             unknown,
         })
+    }
+
+    /// Parses the API server's answer to a write of `written`.
+    pub(super) fn from_answer(
+        answer: DynamicObject,
+        written: &DynamicObject,
+    ) -> Result<Self, KubernetesError> {
+        let mut dropped = Vec::new();
+        note_dropped(&written.data, &answer.data, "", &mut dropped);
+        Ok(Self { dropped, ..Self::try_read(answer)? })
+    }
+
+    /// True if the API server has not kept a part of the desired state when the service wrote it.
+    pub fn lacks_spec(&self) -> bool {
+        self.dropped.iter().any(|path| path.starts_with("spec."))
     }
 
     /// The same object with another spec and status.
@@ -161,6 +180,27 @@ fn unknown_fields(stored: &Value, known: &Value) -> Vec<UnknownField> {
     fields.collect()
 }
 
+/// Adds the paths of the fields of `written` that are not in `stored`. A null is like an absent field.
+fn note_dropped(written: &Value, stored: &Value, path: &str, dropped: &mut Vec<String>) {
+    match (written, stored) {
+        (Value::Object(written), Value::Object(stored)) => {
+            for (name, value) in written.iter().filter(|(_, value)| !value.is_null()) {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                match stored.get(name) {
+                    Some(stored) => note_dropped(value, stored, &path, dropped),
+                    None => dropped.push(path),
+                }
+            }
+        }
+        (Value::Array(written), Value::Array(stored)) => {
+            for (written, stored) in written.iter().zip(stored) {
+                note_dropped(written, stored, &format!("{path}[]"), dropped);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Adds a field, if the object that had it is still there, and has no such field.
 fn add_field(object: &mut Value, field: &UnknownField) {
     let Some((name, parents)) = field.path.split_last() else { return };
@@ -205,7 +245,7 @@ fn written(spec: &SpawnSpec, status: Option<&SpawnStatus>) -> Result<Value, Kube
     Ok(json!({ "spec": spec, "status": status }))
 }
 
-fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> KubernetesError {
+pub(super) fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> KubernetesError {
     KubernetesError::Malformed(Box::new(error))
 }
 
@@ -278,6 +318,22 @@ mod tests {
         next.operation.id = wasmspawner_core::names::lab::JobId::new(uuid::Uuid::from_u128(2));
         let written = stored.with(&next, &status).unwrap().data;
         assert_eq!(written["spec"].get("zone"), None, "another lab has nothing of the one before");
+    }
+
+    #[test]
+    fn fields_that_the_api_server_has_not_kept_are_named() {
+        let written =
+            record(&json!({ "remains": [{ "namespace": "a", "zone": "b" }] }), &json!({ "epoch": null }));
+        let mut answer = written.clone();
+        for (parent, name) in [("/spec/place", "pod"), ("/spec/remains/0", "zone"), ("/status", "message")] {
+            answer.data.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(name);
+        }
+        answer.data["spec"]["place"]["pod"] = "nb-ada".into();
+        let mut dropped = Vec::new();
+        note_dropped(&written.data, &answer.data, "", &mut dropped);
+        assert_eq!(dropped, ["spec.remains[].zone", "status.message"]);
+        note_dropped(&written.data, &written.data, "", &mut dropped);
+        assert_eq!(dropped.len(), 2, "a null counts as absent");
     }
 
     #[test]

@@ -5,7 +5,7 @@ pub(crate) mod hub_comparison;
 pub(crate) mod lab_routes;
 pub(crate) mod live_config;
 pub(crate) mod provisioned;
-pub(crate) mod rules;
+pub(crate) mod site_rules;
 pub(crate) mod volumes;
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use self::hub_comparison::HubComparison;
 use self::lab_routes::lab_routes;
 use self::live_config::LiveConfig;
 use self::provisioned::Provisioned;
-use self::rules::SiteRules;
+use self::site_rules::SiteRules;
 use self::volumes::Volumes;
 use crate::blueprint_providers::BlueprintProviders;
 use wasmspawner_history::History;

@@ -38,7 +38,7 @@ use super::programs;
 use super::running_lab::RunningLab;
 use super::user_use::UserUse;
 use crate::context::Context;
-use crate::context::rules::SiteRules;
+use crate::context::site_rules::SiteRules;
 use crate::errors::SpawnError;
 use crate::published::snapshot::LabDetails;
 

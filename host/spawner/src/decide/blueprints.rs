@@ -15,7 +15,7 @@ use wasmspawner_core::users::identity::Identity;
 use wasmspawner_core::values::secret::SecretString;
 use wasmspawner_core::workload::{WORKLOAD, Workload};
 
-use crate::context::rules::SiteRules;
+use crate::context::site_rules::SiteRules;
 use crate::errors::SpawnError;
 
 /// The blueprints that apply to a lab, and the choice that led to them.

@@ -24,7 +24,7 @@ use super::workload_requests::{self, AdmittedWorkload};
 use super::{Decided, Destination};
 use crate::context::lab_routes::lab_routes;
 use crate::context::reclaim_of;
-use crate::context::rules::SiteRules;
+use crate::context::site_rules::SiteRules;
 use crate::context::volumes::OwnClaim;
 use crate::errors::SpawnError;
 use wasmspawner_policies::Patience;

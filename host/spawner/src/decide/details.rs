@@ -7,7 +7,7 @@ use wasmspawner_core::lifecycle::Operation;
 use wasmspawner_core::policy::compose::ValidatedSpawn;
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
 
-use crate::context::rules::SiteRules;
+use crate::context::site_rules::SiteRules;
 use crate::published::snapshot::LabDetails;
 use wasmspawner_policies::LoadedPolicy;
 

@@ -5,7 +5,7 @@ use wasmspawner_core::policy::compose::Source;
 use wasmspawner_core::policy::form::{Field, Form, FormContext, image_fields};
 use wasmspawner_core::policy::{FieldError, Image, Options, Value};
 
-use crate::context::rules::SiteRules;
+use crate::context::site_rules::SiteRules;
 use crate::errors::SpawnError;
 
 /// The error until a registry has been read for the first time. Before that, nobody knows whether it has an image.

@@ -39,7 +39,7 @@ use from_cluster::FromCluster;
 use workload_requests::WorkloadLab;
 
 use crate::context::Context;
-use crate::context::rules::SiteRules;
+use crate::context::site_rules::SiteRules;
 use crate::errors::{SpawnError, failure};
 use crate::published::snapshot::LabDetails;
 

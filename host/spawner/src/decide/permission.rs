@@ -4,7 +4,7 @@ use wasmspawner_core::policy::compose::Source;
 use wasmspawner_core::policy::{AuthorizeRequest, Denial, Subject, User, Verdict};
 use wasmspawner_core::users::quota::{Quota, Usage};
 
-use crate::context::rules::SiteRules;
+use crate::context::site_rules::SiteRules;
 use crate::errors::SpawnError;
 use crate::errors::denied_by::DeniedBy;
 use wasmspawner_policies::PolicyAnswer;

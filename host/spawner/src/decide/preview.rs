@@ -17,7 +17,7 @@ use super::approve::approve;
 use super::decide_with;
 use super::from_cluster::FromCluster;
 use super::user_use::UserUse;
-use crate::context::rules::SiteRules;
+use crate::context::site_rules::SiteRules;
 use crate::context::volumes::OwnClaim;
 use crate::errors::SpawnError;
 use wasmspawner_policies::Patience;

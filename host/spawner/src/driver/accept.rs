@@ -57,6 +57,11 @@ impl Driver {
         let refused = self.record.is_none() && matches!(written, Err(SpawnError::Cluster(_)));
         self.unanswered = refused.then_some(operation.job_id);
         let stored = written?;
+        if stored.lacks_spec() {
+            // After a restart, the service would look for this lab in the wrong place.
+            self.record = Some(stored);
+            return Err(SpawnError::RecordIncomplete);
+        }
 
         self.requested_by = Some(approved.requested_by().to_owned());
         self.follow(place, stored.uid.clone());

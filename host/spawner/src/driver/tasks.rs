@@ -335,9 +335,11 @@ impl Driver {
     fn on_record_saved(&mut self, result: Result<Box<StoredSpawn>, RecordError>) {
         match result {
             Ok(stored) => {
-                let deleting = stored.deleting;
+                let (deleting, complete) = (stored.deleting, stored.dropped.is_empty());
                 self.record = Some(*stored);
-                self.lab.in_flight.forget(Request::SaveRecord);
+                if complete {
+                    self.lab.in_flight.forget(Request::SaveRecord);
+                }
                 if deleting {
                     // The deletion of the record is handled after the next message, by `follow_record`.
                     self.labs.request_check(&self.key);

@@ -88,6 +88,12 @@ pub enum SpawnError {
     /// Somebody has deleted the lab's record.
     #[error("the record of this lab does not exist any more")]
     RecordGone,
+    /// The cluster does not keep all that the record of the lab would have to say. The service's log has the remedy.
+    #[error(
+        "the cluster is not prepared for this version of the service, so no lab can be started; its administrators \
+         find the reason in the service's log"
+    )]
+    RecordIncomplete,
     /// The lab may run, and its record cannot be read.
     #[error(
         "the record {name} of this lab cannot be read by this version of the service, so nothing can be done with the lab; \
@@ -185,7 +191,8 @@ impl SpawnError {
             | Self::ClusterAway
             | Self::NoTime
             | Self::RecordTaken
-            | Self::RecordGone => ("Refused", Blame::Service, message),
+            | Self::RecordGone
+            | Self::RecordIncomplete => ("Refused", Blame::Service, message),
         };
         Failure { reason: reason.to_owned(), message, blame }
     }

@@ -3,7 +3,7 @@
 pub(crate) mod environments;
 pub(crate) mod forgotten;
 pub(crate) mod leftovers;
-pub(crate) mod reload;
 pub(crate) mod retained;
+pub(crate) mod rules;
 pub(crate) mod service;
 pub(crate) mod sweep;

@@ -21,7 +21,7 @@ use crate::labs::Labs;
 use wasmspawner_kubernetes::clusters::OnHealth;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError};
 use wasmspawner_kubernetes::observed::Reach;
-use wasmspawner_kubernetes::records::{Listed, RecordChange, StoredSpawn};
+use wasmspawner_kubernetes::records::{DefinitionError, Listed, RecordChange, StoredSpawn};
 use wasmspawner_kubernetes::workloads::Workloads;
 
 /// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.
@@ -83,6 +83,8 @@ async fn follow_workloads(labs: &Labs, watches: kube::Client, stop: &Cancellatio
 enum RecoverError {
     #[error(transparent)]
     Cluster(#[from] KubernetesError),
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
     /// A lab was started with another value of `kubernetes.namespaces` or `names.namespace`, and its objects cannot be
     /// seen now.
     #[error(
@@ -159,10 +161,14 @@ async fn initial_recovery(labs: &Labs) {
     }
 }
 
-/// Starts a driver for every record, and returns how many there are. The stored volumes are read first: a lab that
-/// starts without them would get another volume.
+/// Starts a driver for every record, and returns how many there are. Nothing is done while the cluster would not keep
+/// what the service writes. The stored volumes are read first: a lab that starts without them would get another volume.
 async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     let context = labs.context();
+    // The service itself has given the one-machine cluster its definitions.
+    if context.config.current().embedded.is_none() {
+        context.records.check_definition().await?;
+    }
     context.provisioned.load().await?;
     context.own_cluster().creator.load().await?;
     if let Some(volumes) = &context.volumes {

@@ -129,8 +129,9 @@ fn account(inside: &impl Fn() -> ObjectMeta, namespace: &NamespaceName) -> Accou
     }
 }
 
-/// Returns the permissions that labs need in a namespace: those of `deploy/permissions/one-namespace.yaml`. The service
-/// cannot grant permissions that it does not have itself.
+/// Returns the permissions that labs need in a namespace: those of `deploy/permissions/one-namespace.yaml` but for
+/// Services, which labs have only where the service itself runs. The service cannot grant permissions that it does not
+/// have itself.
 fn rules() -> Vec<PolicyRule> {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
@@ -203,5 +204,41 @@ impl Target {
             allow_insecure_skip_tls_verify: false,
         });
         Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Groups, resources and verbs of each rule, sorted.
+    fn granted(rules: Vec<PolicyRule>) -> Vec<(String, Vec<String>, Vec<String>)> {
+        let rules = rules
+            .into_iter()
+            .map(|rule| (rule.api_groups.unwrap().join(","), rule.resources.unwrap(), rule.verbs));
+        let mut rules: Vec<_> = rules.collect();
+        rules.sort();
+        rules
+    }
+
+    fn role(text: &str) -> Vec<PolicyRule> {
+        let documents = text.split("\n---\n");
+        let role = documents.into_iter().find(|document| document.contains("\nkind: Role\n")).unwrap();
+        serde_saphyr::from_str::<Role>(role).unwrap().rules.unwrap()
+    }
+
+    #[test]
+    fn the_account_of_a_target_may_what_the_service_may_in_a_lab_s_namespace() {
+        let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+        let read = |path: &str| std::fs::read_to_string(deploy.join(path)).unwrap();
+        let of_service = role(&read("permissions/one-namespace.yaml"));
+        let services = |rule: &PolicyRule| rule.resources.as_ref().unwrap() == &["services"];
+        let expected = granted(of_service.into_iter().filter(|rule| !services(rule)).collect());
+        assert_eq!(granted(rules()), expected, "deploy/permissions/one-namespace.yaml");
+        let page = read("ENVIRONMENTS.md");
+        let example = page.split("# gpu-account.yaml\n").nth(1).unwrap().split("```").next().unwrap();
+        assert_eq!(granted(role(example)), expected, "deploy/ENVIRONMENTS.md");
     }
 }

@@ -1,0 +1,61 @@
+//! Checks the definition of the custom resource `Spawn` that a cluster has.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{DynamicObject, PostParams, Request, TypeMeta};
+use serde_json::Value;
+use wasmspawner_core::record::{API_VERSION, INSTANCE_LABEL, KIND, complete_records};
+
+use super::stored::malformed;
+use super::{DefinitionError, FIELD_MANAGER, SpawnRecords, soon};
+use crate::k8s::{KubernetesError, StatusReason, retrying};
+
+/// The name of the records that are sent for the check, and never stored.
+const NAME: &str = "check-of-the-definition";
+
+/// The reason for which Kubernetes refuses an object with an unknown field, when it is asked to.
+const BAD_REQUEST: &str = "BadRequest";
+
+impl SpawnRecords {
+    /// Checks that the cluster keeps every field and word that this version of the service writes, by a dry run. An API
+    /// server drops the fields that its definition lacks without a word: the service would write them again and again,
+    /// and not find them after a restart.
+    pub async fn check_definition(&self) -> Result<(), DefinitionError> {
+        for record in complete_records() {
+            match self.dry_run(record).await {
+                Err(KubernetesError::Refused { reason, message, .. })
+                    if reason == StatusReason::Invalid || reason.as_str() == BAD_REQUEST =>
+                {
+                    return Err(DefinitionError::OfAnotherVersion(message));
+                }
+                answer => answer?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the API server to create this record without storing it, and to refuse fields that it does not know.
+    async fn dry_run(&self, data: Value) -> Result<(), KubernetesError> {
+        let metadata = ObjectMeta {
+            name: Some(NAME.to_owned()),
+            labels: Some(BTreeMap::from([(INSTANCE_LABEL.to_owned(), self.instance.to_string())])),
+            ..ObjectMeta::default()
+        };
+        let types = TypeMeta { api_version: API_VERSION.to_owned(), kind: KIND.to_owned() };
+        let object = DynamicObject { types: Some(types), metadata, data };
+        let params = PostParams { dry_run: true, field_manager: Some(FIELD_MANAGER.to_owned()) };
+        let body = serde_json::to_vec(&object).map_err(malformed)?;
+        let client = self.api.clone().into_client();
+        let send = || async {
+            let mut request = Request::new(self.api.resource_url())
+                .create(&params, body.clone())
+                .map_err(kube::Error::BuildRequest)?;
+            let strict = format!("{}&fieldValidation=Strict", request.uri());
+            *request.uri_mut() =
+                strict.parse().map_err(|error| kube::Error::HttpError(http::Error::from(error)))?;
+            client.request::<DynamicObject>(request).await
+        };
+        retrying(&self.retry_policy(soon()), "try out a Spawn", send).await.map(drop)
+    }
+}
