@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::{Config, ConfigChanges, ConfigFile};
 
@@ -15,6 +16,9 @@ use wasmspawner_telemetry::Reload;
 
 /// The period of the check for changed files.
 const REREAD: Duration = Duration::from_secs(2);
+
+/// The pauses before policies that could not be loaded at the start are tried again: at first, and at most.
+const TRY_AGAIN: (Duration, Duration) = (Duration::from_secs(4), Duration::from_mins(5));
 
 /// The source of the configuration.
 #[derive(Clone)]
@@ -132,6 +136,8 @@ impl ConfigReload {
             shutdown.run_until_cancelled(self.reload_and_log()).await;
         }
         let mut again = tokio::time::interval(REREAD);
+        let mut pause = TRY_AGAIN.0;
+        let mut next_try = Instant::now() + pause;
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {
             let contents = self.source.contents().await;
             // An editor may remove the file for a moment.
@@ -139,8 +145,15 @@ impl ConfigReload {
             if changed {
                 known = contents;
             }
-            if self.labs.context().policies.files_have_changed().await || changed {
+            let policies = &self.labs.context().policies;
+            // A registry may have been away, which no file shows.
+            let due = Instant::now() >= next_try && policies.problem().is_some();
+            if policies.files_have_changed().await || changed || due {
                 shutdown.run_until_cancelled(self.reload_and_log()).await;
+            }
+            if due {
+                pause = (pause * 2).min(TRY_AGAIN.1);
+                next_try = Instant::now() + pause;
             }
         }
     }

@@ -41,7 +41,7 @@ use wasmspawner_spawner::prepull::{LivePrepulls, Prepuller};
 use wasmspawner_spawner::{
     self as spawner, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes,
 };
-use wasmspawner_telemetry::Metrics;
+use wasmspawner_telemetry::{Metrics, Reload};
 
 /// The time after which a connection to the Kubernetes API without data counts as dead. The API server ends watches
 /// before that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
@@ -300,7 +300,8 @@ async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Connectio
     Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout, metrics).await?)
 }
 
-/// Loads the chain of policies. Fails if one of them cannot be loaded.
+/// Loads the chain of policies. If one of them cannot be loaded, the service starts all the same: labs that run have to be
+/// shown and stopped.
 pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow::Result<Policies> {
     let specs = PolicySpec::all(&config.policies)?;
     let (counted, compared) = (metrics.clone(), metrics.clone());
@@ -315,7 +316,12 @@ pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow:
         }),
         ..EngineOptions::default()
     };
-    Ok(Policies::load(specs, options).await?)
+    let (policies, failed) = Policies::open(specs, options).await?;
+    if let Some(error) = failed {
+        tracing::error!(%error, "a policy cannot be loaded, so no lab can be started; it is tried again");
+        metrics.reloaded(Reload::Failed);
+    }
+    Ok(policies)
 }
 
 fn compiled_policies(state_dir: &Path) -> PathBuf {

@@ -2,7 +2,10 @@
 
 use kube::config::Kubeconfig;
 use serde_json::{Value, json};
+use wasmspawner_tests::api::PREFIX;
+use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::{until_running, until_some};
 
 use crate::BINARY;
 
@@ -28,10 +31,7 @@ async fn an_error_in_the_configuration_names_its_key() {
         ("http.max_connections", json!({ "http": { "max_connections": 0 } })),
         ("http.prefix", json!({ "http": { "prefix": "labs/" } })),
         ("auth.jupyterhub", json!({ "auth": { "modes": ["jupyterhub"] } })),
-        (
-            "no-such-policy.wasm",
-            json!({ "policies": [{ "name": "site", "path": "/nowhere/no-such-policy.wasm" }] }),
-        ),
+        ("policies[0]", json!({ "policies": [{ "name": "site" }] })),
         ("embedded.listen", json!({ "embedded": { "listen": "0.0.0.0:1", "runtime": "simulated" } })),
     ] {
         let line = refused(|config| {
@@ -41,6 +41,42 @@ async fn an_error_in_the_configuration_names_its_key() {
         });
         assert!(line.contains(expected), "{expected} is not in: {line}");
     }
+}
+
+/// Labs run whether or not their policies can be loaded, and have to be shown and stopped.
+#[tokio::test]
+async fn a_policy_that_cannot_be_loaded_keeps_labs_from_starting_and_from_nothing_else() {
+    let mut service = Service::prepare(BINARY, |_| {}).unwrap();
+    let (component, away) = (service.folder().join("policy.wasm"), service.folder().join("away.wasm"));
+    std::fs::copy(guests::component("guest-stagehand"), &component).unwrap();
+    service.reconfigure(|config| config["policies"][0]["path"] = json!(component)).unwrap();
+    service.run().await.unwrap();
+    let (ada, eve) = (service.user("ada").unwrap(), service.user("eve").unwrap());
+    let admin = service.admin().unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+
+    service.kill();
+    std::fs::rename(&component, &away).unwrap();
+    service.run().await.unwrap();
+    until_running(&ada, "ada").await;
+    let refused = eve.spawn("eve").await.unwrap();
+    assert_eq!(refused.problem().unwrap(), "500 policy_failed", "{refused:?}");
+    assert!(refused.body.contains("stagehand") && refused.body.contains("PolicyNotLoaded"), "{refused:?}");
+    let form = eve.get(&format!("{PREFIX}/spawn-form/eve")).await.unwrap();
+    assert_eq!(form.problem().unwrap(), "500 policy_failed", "{form:?}");
+    let policies = admin.get(&format!("{PREFIX}/policies")).await.unwrap();
+    assert_eq!(policies.problem().unwrap(), "503 policies_missing", "{policies:?}");
+    assert!(policies.body.contains("policy.wasm"), "{policies:?}");
+    let metrics = service.probes().get("/metrics").await.unwrap().body;
+    assert!(metrics.contains("wasmspawner_policies_missing 1"), "{metrics}");
+    assert_eq!(ada.stop_to_end("ada").await.unwrap().last().unwrap().kind, "complete");
+
+    // The service finds the file by itself.
+    std::fs::rename(&away, &component).unwrap();
+    until_some(async || (eve.spawn("eve").await.unwrap().status == 303).then_some(())).await;
+    until_running(&eve, "eve").await;
+    let metrics = service.probes().get("/metrics").await.unwrap().body;
+    assert!(metrics.contains("wasmspawner_policies_missing 0"), "{metrics}");
 }
 
 #[tokio::test]

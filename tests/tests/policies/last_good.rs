@@ -110,6 +110,67 @@ async fn the_version_before_answers_after_a_restart_too() {
     assert_eq!(cache.join("versions").read_dir().unwrap().count(), 0);
 }
 
+/// A registry may be away, or a file be damaged, when the service starts.
+#[tokio::test]
+async fn the_version_before_stands_in_for_one_that_cannot_be_loaded_at_the_start() {
+    let (state, options) = alone();
+    let start = async |policy: PolicySpec| Policies::load(vec![policy], options.clone()).await;
+    start(version("data")).await.unwrap();
+    let file = state.path().join("policy.wasm");
+    let from_file = |name, on_failure| {
+        let PolicySpec { config, limits, .. } = version("count");
+        PolicySpec { on_failure, config, limits, ..PolicySpec::new(name, file.clone()) }
+    };
+    for (contents, problem) in [(None, "policy.wasm"), (Some("damaged"), "is not WebAssembly")] {
+        if let Some(contents) = contents {
+            std::fs::write(&file, contents).unwrap();
+        }
+        let policies = start(from_file("evil", OnFailure::LastGood)).await.unwrap();
+        assert_eq!(answer(&policies).await.unwrap().unwrap(), "None None", "{contents:?}");
+        assert!(policies.problem().unwrap().contains(problem), "{:?}", policies.problem());
+        assert!(policies.loaded()[0].last_error.as_ref().unwrap().contains("stands in"));
+        // What is loaded now is what is configured, as soon as it is there.
+        assert!(policies.reload().await.is_err());
+        assert_eq!(answer(&policies).await.unwrap().unwrap(), "None None", "{contents:?}");
+    }
+    let policies = start(from_file("evil", OnFailure::LastGood)).await.unwrap();
+    std::fs::copy(guests::component("guest-hostile"), &file).unwrap();
+    policies.reload().await.unwrap();
+    assert_eq!(policies.problem(), None);
+    assert_eq!(answer(&policies).await.unwrap().unwrap(), "/prepared/1/called/0");
+
+    // Nothing stands in for a policy whose operator does not want that, nor for one that nobody has loaded before.
+    std::fs::remove_file(&file).unwrap();
+    assert!(start(from_file("evil", OnFailure::Deny)).await.is_err());
+    assert!(start(from_file("other", OnFailure::LastGood)).await.is_err());
+}
+
+/// Another of the policies may be the one that denies.
+#[tokio::test]
+async fn no_question_is_answered_while_a_policy_is_missing() {
+    let (state, options) = alone();
+    let file = state.path().join("door.wasm");
+    let door = PolicySpec { config: json!({"deny": ["guests"]}), ..PolicySpec::new("door", file.clone()) };
+    let (policies, failed) = Policies::open(vec![site(), door], options).await.unwrap();
+    assert!(failed.unwrap().to_string().contains("door.wasm"));
+    assert!(policies.are_missing() && policies.loaded().is_empty());
+    let guest = spawn_request(user("eve", &["guests"]));
+    let error = policies.authorize(&guest).await.unwrap_err();
+    assert_eq!((error.policy.as_str(), error.kind.name()), ("door", "not_loaded"));
+    let context = FormContext::default();
+    assert!(policies.render_form(&context).await.is_err());
+    assert!(policies.parse_submission(&Options::new(), &context).await.is_err());
+    assert!(policies.image_menu(&context).await.is_err());
+    assert!(policies.prepull().await.is_err());
+    assert!(policies.limits(&User::default(), Usage::default(), &Subject::default()).await.is_err());
+    assert!(policies.customize(&LabRequest::default()).await.is_err());
+
+    std::fs::copy(guests::component("policy-deny-group"), &file).unwrap();
+    assert!(policies.files_have_changed().await || policies.files_have_changed().await);
+    policies.reload().await.unwrap();
+    assert!(matches!(policies.authorize(&guest).await.unwrap().last().unwrap().value, Verdict::Deny(_)));
+}
+
 #[tokio::test]
 async fn what_cannot_be_loaded_today_may_answer_tomorrow() {
     let (state, options) = alone();

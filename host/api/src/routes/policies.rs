@@ -13,13 +13,19 @@ use wasmspawner_spawner::Rules;
 /// The loaded policies, in the order in which they are asked.
 #[utoipa::path(
     get, path = "/policies", tag = "policies", operation_id = "list_policies",
-    responses((status = 200, description = "The policies", body = Vec<wire::Policy>))
+    responses(
+        (status = 200, description = "The policies", body = Vec<wire::Policy>),
+        (status = 503, description = "One could not be loaded since the service started", body = crate::problem::ErrorBody),
+    )
 )]
 pub(crate) async fn list_policies(
     State(rules): State<Rules>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Policy>>, Problem> {
     caller.may(Access::ManagePolicies)?;
+    if let Some(problem) = rules.missing() {
+        return Err(Problem::new(ProblemKind::PoliciesMissing, problem));
+    }
     Ok(Json(report(&rules)))
 }
 

@@ -129,7 +129,8 @@ pub enum OnFailure {
     Skip,
     /// The version of the policy that was in use before answers instead, with its own configuration and with the present grants.
     /// There is one if the policy was changed while the service ran, or between two starts with the same `state_dir`, and none that
-    /// was signed by a key which is no longer in `signed_by`. Without one, or if that fails too, the request fails.
+    /// was signed by a key which is no longer in `signed_by`. Without one, or if that fails too, the request fails. It also stands in
+    /// for a policy that cannot be loaded when the service starts, until that policy can be loaded.
     LastGood,
 }
 

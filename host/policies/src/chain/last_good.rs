@@ -3,12 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
+use wasmspawner_core::config::OnFailure;
+
+use super::link::{Link, StandsIn};
 use crate::engine::Engine;
+use crate::errors::LoadError;
 use crate::limits::patience::Patience;
 use crate::policy::Policy;
 use crate::policy::loader;
 use crate::reports::loaded_policy::{LastGoodReport, LoadedPolicy};
 use crate::reports::version_record::{Version, VersionRecord};
+use crate::signature::{Trust, TrustedKeys};
 use crate::source::component_source::{Component, ComponentSource};
 use crate::source::spec::PolicySpec;
 
@@ -45,8 +51,34 @@ impl LastGood {
         let Some(version) = version.filter(|version| next.trust.includes(version.key.as_ref())) else {
             return (None, None);
         };
-        let loaded = load(&version, next, engine, patience).await;
-        (Some(version), loaded.map(|policy| Self { policy, answers: AtomicU64::default() }))
+        let loaded = load(&version, (&next.spec, &next.trust), engine, patience).await;
+        (Some(version), loaded.map(|(policy, _)| Self { policy, answers: AtomicU64::default() }))
+    }
+
+    /// Returns the kept version that stands in for a policy that cannot be loaded when the service starts, with its
+    /// record and its component. Without one, returns the error of that policy.
+    pub(crate) async fn instead_of(
+        spec: PolicySpec,
+        error: LoadError,
+        engine: &Arc<Engine>,
+        patience: &Patience,
+    ) -> Result<(Link, (VersionRecord, Bytes)), LoadError> {
+        let falls_back = spec.on_failure == OnFailure::LastGood;
+        let Some(records) = engine.versions.as_ref().filter(|_| falls_back) else { return Err(error) };
+        let Some(record) = records.record(&spec.name) else { return Err(error) };
+        let keys = spec.signed_by.as_deref().map(TrustedKeys::read).transpose();
+        let Ok(keys) = keys else { return Err(error) };
+        let trust = Trust::new(keys.map(Arc::new), None);
+        for version in record.by_trust().filter(|version| trust.includes(version.key.as_ref())) {
+            let loaded = Box::pin(load(version, (&spec, &trust), engine, patience)).await;
+            let Some((policy, bytes)) = loaded else { continue };
+            tracing::error!(%error, digest = %policy.digest, "the policy cannot be loaded; the version that is kept stands in for it");
+            policy.note_error(format!("stands in for a version that is not loaded: {}", error.kind));
+            let record = record.with_in_use(version);
+            let stands_in = Some(StandsIn { spec, error });
+            return Ok((Link { policy, candidate: None, last_good: None, stands_in }, (record, bytes)));
+        }
+        Err(error)
     }
 
     /// Counts an answer.
@@ -61,22 +93,28 @@ impl LastGood {
     }
 }
 
-async fn load(version: &Version, next: &Policy, engine: &Arc<Engine>, patience: &Patience) -> Option<Policy> {
+/// Loads a recorded version, with the grants and limits of the policy as it is configured now.
+async fn load(
+    version: &Version,
+    (spec, trust): (&PolicySpec, &Trust),
+    engine: &Arc<Engine>,
+    patience: &Patience,
+) -> Option<(Policy, Bytes)> {
     let records = engine.versions.as_ref()?;
     let Some(bytes) = records.component(version) else {
-        tracing::warn!(policy = %next.name(), "the component of the policy's last good version is not there, or damaged");
+        tracing::warn!(policy = %spec.name, "the component of the policy's last good version is not there, or damaged");
         return None;
     };
-    let spec = PolicySpec {
+    let recorded = PolicySpec {
         source: ComponentSource::File(records.component_file(&version.component)),
         digest: Some(version.component),
         config: version.config.clone(),
         data: version.data.clone(),
         candidate: None,
-        ..next.spec.clone()
+        ..spec.clone()
     };
-    let component = Component::recorded(bytes, next.trust.for_key(version.key.as_ref()));
-    let loaded = Box::pin(loader::load(engine, spec, component, patience)).await;
-    let warn = |error: &_| tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be loaded now");
-    loaded.inspect_err(warn).ok()
+    let component = Component::recorded(bytes.clone(), trust.for_key(version.key.as_ref()));
+    let loaded = Box::pin(loader::load(engine, recorded, component, patience)).await;
+    let warn = |error: &_| tracing::warn!(policy = %spec.name, %error, "the last good version of the policy cannot be loaded now");
+    Some((loaded.inspect_err(warn).ok()?, bytes))
 }

@@ -10,10 +10,11 @@ use super::candidate::Candidate;
 use super::last_good::LastGood;
 use crate::contract::hooks::Question;
 use crate::engine::Engine;
-use crate::errors::{CallBlame, CallError};
+use crate::errors::{CallBlame, CallError, LoadError};
 use crate::policy::Policy;
 use crate::reports::loaded_policy::LoadedPolicy;
 use crate::reports::version_record::Predecessor;
+use crate::source::spec::PolicySpec;
 
 /// A policy of the chain, with its candidate and its last good version.
 pub(crate) struct Link {
@@ -21,6 +22,16 @@ pub(crate) struct Link {
     pub(crate) candidate: Option<Arc<Candidate>>,
     /// The version that answers if the policy fails; `None` if the operator does not want one, or there is none.
     pub(crate) last_good: Option<LastGood>,
+    /// Set if this policy is an earlier version, which answers because the configured one could not be loaded.
+    pub(crate) stands_in: Option<StandsIn>,
+}
+
+/// The policy that an earlier version stands in for.
+pub(crate) struct StandsIn {
+    /// The policy as the configuration has it.
+    pub(crate) spec: PolicySpec,
+    /// The reason that it could not be loaded.
+    pub(crate) error: LoadError,
 }
 
 impl Deref for Link {
@@ -32,6 +43,11 @@ impl Deref for Link {
 }
 
 impl Link {
+    /// Returns the policy as the configuration has it.
+    pub(crate) fn configured(&self) -> &PolicySpec {
+        self.stands_in.as_ref().map_or(&self.policy.spec, |stands_in| &stands_in.spec)
+    }
+
     pub(crate) fn loaded(&self) -> LoadedPolicy {
         let candidate = self.candidate.as_ref().map(|candidate| candidate.report());
         let last_good = self.last_good.as_ref().map(LastGood::report);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::future::try_join_all;
+use futures::future::join_all;
 use wasmspawner_core::config::OnFailure;
 
 use super::candidate::Candidate;
@@ -16,16 +16,18 @@ use crate::limits::patience::Patience;
 use crate::policy::Policy;
 use crate::policy::loader;
 use crate::reports::version_record::{Version, VersionRecord};
+use crate::source::component_source::Component;
 use crate::source::spec::PolicySpec;
 
 /// The policies, in the order of their calls.
 pub(crate) type Chain = Vec<Arc<Link>>;
 
-/// Loads a chain that replaces `before`.
+/// Loads a chain that replaces `before`; at the start of the service, there is none. An earlier version, if one is kept,
+/// then stands in for a policy that cannot be loaded.
 pub(crate) async fn load_chain(
     engine: &Arc<Engine>,
     specs: Vec<PolicySpec>,
-    before: &Chain,
+    before: Option<&[Arc<Link>]>,
 ) -> Result<Chain, LoadError> {
     let mut names = BTreeSet::new();
     for spec in &specs {
@@ -34,14 +36,22 @@ pub(crate) async fn load_chain(
         }
     }
     // Concurrent reads: several slow registries take no longer than one.
-    let components = try_join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await?;
+    let components = join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await;
     let patience = Patience::default();
     let (mut chain, mut records) = (Vec::with_capacity(specs.len()), Vec::new());
     for (spec, component) in specs.into_iter().zip(components) {
         let candidate = load_candidate(engine, &spec).await;
-        let bytes = component.bytes.clone();
-        let policy = Box::pin(loader::load(engine, spec, component, &patience)).await?;
-        let replaced = before.iter().find(|link| link.name() == policy.name());
+        let (policy, bytes) = match load_one(engine, spec.clone(), component, &patience).await {
+            Ok(loaded) => loaded,
+            Err(error) if before.is_none() => {
+                let (stand_in, record) = LastGood::instead_of(spec, error, engine, &patience).await?;
+                records.push(record);
+                chain.push(Arc::new(Link { candidate, ..stand_in }));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let replaced = before.into_iter().flatten().find(|link| link.name() == policy.name());
         let recorded = record_before(engine, &policy);
         remember_failure(recorded.as_ref(), replaced, &policy);
         let in_memory = replaced.and_then(|link| link.last_good_for(&policy, engine));
@@ -52,11 +62,23 @@ pub(crate) async fn load_chain(
         if policy.spec.on_failure == OnFailure::LastGood {
             records.push((record(&policy, version), bytes));
         }
-        chain.push(Arc::new(Link { policy, candidate, last_good }));
+        chain.push(Arc::new(Link { policy, candidate, last_good, stands_in: None }));
     }
     // All policies are loaded, so the whole chain will be used.
     keep_records(engine, records).await;
     Ok(chain)
+}
+
+/// Loads a policy from its component. Returns the component's bytes, too.
+async fn load_one(
+    engine: &Arc<Engine>,
+    spec: PolicySpec,
+    component: Result<Component, LoadError>,
+    patience: &Patience,
+) -> Result<(Policy, Bytes), LoadError> {
+    let component = component?;
+    let bytes = component.bytes.clone();
+    Ok((Box::pin(loader::load(engine, spec, component, patience)).await?, bytes))
 }
 
 /// Returns the record of the policy, if the policy falls back on an earlier version.

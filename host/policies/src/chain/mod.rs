@@ -5,6 +5,7 @@ pub(crate) mod candidate;
 pub(crate) mod event_queue;
 pub(crate) mod last_good;
 pub(crate) mod link;
+pub(crate) mod loaded;
 pub(crate) mod loader;
 pub(crate) mod reload;
 
@@ -25,7 +26,8 @@ use wasmspawner_core::values::digest::Digest;
 
 use self::event_queue::EventQueue;
 use self::link::Link;
-use self::loader::{Chain, load_chain};
+use self::loaded::Loaded;
+use self::loader::load_chain;
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError};
 use super::policy::Policy;
@@ -84,7 +86,7 @@ struct BothAnswers {
 #[derive(Clone)]
 pub struct Policies {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) live: Arc<ArcSwap<Chain>>,
+    pub(crate) live: Arc<ArcSwap<Loaded>>,
     /// The files from which the chain was loaded, or could not be loaded. The lock is held while the chain is replaced.
     pub(crate) files: Arc<Mutex<WatchedFiles>>,
     events: Arc<EventQueue>,
@@ -97,21 +99,49 @@ impl Policies {
     ///
     /// If one policy cannot be loaded, none is.
     pub async fn load(specs: Vec<PolicySpec>, options: EngineOptions) -> Result<Self, FailedPolicies> {
+        let (policies, failed) = Self::open(specs, options).await?;
+        failed.map_or(Ok(policies), |error| Err(error.into()))
+    }
+
+    /// Like [`Policies::load`], for a service that has labs to look after. If a policy cannot be loaded, the service
+    /// starts without any: every question to them fails with the error of that policy, until a reload succeeds.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`]. The error of a policy is returned beside the policies.
+    pub async fn open(
+        specs: Vec<PolicySpec>,
+        options: EngineOptions,
+    ) -> Result<(Self, Option<LoadError>), EngineError> {
         if let Some(directory) = &options.cache {
             cache::open(directory)?;
         }
         let engine = Arc::new(Engine::new(options)?);
         let files = WatchedFiles::from_policies(&specs);
-        let chain = load_chain(&engine, specs, &Chain::new()).await?;
-        let live = Arc::new(ArcSwap::from_pointee(chain));
+        let (loaded, failed) = match load_chain(&engine, specs.clone(), None).await {
+            Ok(chain) => (Loaded::Chain(chain), None),
+            Err(error) => (Loaded::failed(specs, &error), Some(error)),
+        };
+        let live = Arc::new(ArcSwap::from_pointee(loaded));
         let policies = Self { engine, live, files: Arc::new(Mutex::new(files)), events: Arc::default() };
         policies.forget_documents().await;
-        Ok(policies)
+        Ok((policies, failed))
+    }
+
+    /// Returns the problem of a policy that could not be loaded as it is configured, while a kept version of it, or
+    /// nothing, is in its place. Another reload may succeed.
+    pub fn problem(&self) -> Option<String> {
+        self.live.load().problem()
+    }
+
+    /// True if no question can be answered, because a policy could not be loaded since the service started.
+    pub fn are_missing(&self) -> bool {
+        matches!(**self.live.load(), Loaded::Failed { .. })
     }
 
     /// Returns the policies of the chain, in order.
     pub fn loaded(&self) -> Vec<LoadedPolicy> {
-        self.live.load().iter().map(|policy| policy.loaded()).collect()
+        self.live.load().chain().iter().map(|policy| policy.loaded()).collect()
     }
 
     /// Returns the images that policies can query.
@@ -121,7 +151,7 @@ impl Policies {
 
     /// Returns the configuration of the policy with this name.
     pub fn spec(&self, policy: &PolicyName) -> Option<PolicySpec> {
-        self.live.load().iter().find(|live| live.name() == policy).map(|live| live.spec.clone())
+        self.live.load().chain().iter().find(|live| live.name() == policy).map(|live| live.spec.clone())
     }
 
     /// Returns the spawn form of the last policy that has one, or `None` if no policy has one.
@@ -221,7 +251,7 @@ impl Policies {
     /// [`CallError`] of the last policy that failed. The other policies have received the event all the same.
     pub async fn on_event(&self, event: &LabEvent) -> Result<Vec<PolicyAnswer<()>>, CallError> {
         let (mut answers, mut failed) = (Vec::new(), None);
-        for policy in self.live.load_full().iter() {
+        for policy in self.live.load_full().chain() {
             match policy_answer::<LabEvent>(policy, policy.answer(&self.engine, event).await) {
                 Ok(answer) => answers.extend(answer),
                 Err(error) => failed = Some(error),
@@ -232,7 +262,7 @@ impl Policies {
 
     /// Queues an event for the policies, without waiting for its delivery. If the queue is full, the event is lost.
     pub fn tell(&self, event: LabEvent) {
-        if self.live.load().iter().any(|policy| policy.answers::<LabEvent>()) {
+        if self.live.load().chain().iter().any(|policy| policy.answers::<LabEvent>()) {
             self.events.add(event);
         }
     }
@@ -254,7 +284,7 @@ impl Policies {
     pub async fn customize(&self, request: &LabRequest) -> Result<Vec<policy::ChainAnswer>, CallError> {
         let mut answers = Vec::new();
         let request = Arc::new(request.clone());
-        for policy in self.live.load_full().iter() {
+        for policy in self.live.load_full().to_ask::<BuildPod>()? {
             let Some(both) = unless_skipped(policy, self.both_answers(policy, &request).await)? else {
                 continue;
             };
@@ -306,9 +336,9 @@ impl Policies {
 
     /// Asks the policies of the chain, and collects their answers, up to the last one that the question wants.
     async fn answers<Q: Question>(&self, question: &Q) -> Result<Vec<PolicyAnswer<Q::Answer>>, CallError> {
-        let chain = self.live.load_full();
+        let loaded = self.live.load_full();
         let mut answers = Vec::new();
-        for link in asked::<Q>(&chain) {
+        for link in asked::<Q>(loaded.to_ask::<Q>()?) {
             let mut answer = link.answer(&self.engine, question).await;
             if Q::SKIPPABLE {
                 answer = unless_skipped(link, answer)?.map(Ok);
@@ -325,7 +355,7 @@ impl Policies {
 }
 
 /// Returns the policies that are asked this question, in order.
-fn asked<Q: Question>(chain: &Chain) -> Vec<&Arc<Link>> {
+fn asked<Q: Question>(chain: &[Arc<Link>]) -> Vec<&Arc<Link>> {
     match Q::ASKED {
         Asked::All => chain.iter().collect(),
         Asked::LastFirst => chain.iter().rev().collect(),

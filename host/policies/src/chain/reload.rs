@@ -12,7 +12,9 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::DataSource;
 
 use super::Policies;
-use super::loader::{Chain, load_chain};
+use super::link::Link;
+use super::loaded::Loaded;
+use super::loader::load_chain;
 use crate::errors::LoadError;
 use crate::policy::Policy;
 use crate::source::spec::PolicySpec;
@@ -30,7 +32,7 @@ impl Policies {
     pub async fn reload(&self) -> Result<(), LoadError> {
         let files = self.files.lock().await;
         // Read under the lock: the previous holder may have removed a grant.
-        let specs = self.live.load().iter().map(|policy| policy.spec.clone()).collect();
+        let specs = self.live.load().specs();
         self.load_instead(specs, files).await
     }
 
@@ -54,18 +56,22 @@ impl Policies {
         let seen = WatchedFiles::from_policies(&specs);
         let (engine, before) = (Arc::clone(&self.engine), self.live.load_full());
         // Spawns go on during the load.
-        let load = async move { load_chain(&engine, specs, &before).await };
+        let load = async move { load_chain(&engine, specs, Some(before.chain())).await };
         let loaded = self.engine.background.load(load).await;
         *files = seen;
         match loaded {
             Ok(chain) => {
-                self.live.store(Arc::new(chain));
+                self.live.store(Arc::new(Loaded::Chain(chain)));
                 self.forget_documents().await;
                 Ok(())
             }
             Err(error) => {
-                if let Some(kept) = self.live.load().iter().find(|policy| *policy.name() == error.policy) {
+                let live = self.live.load_full();
+                if let Some(kept) = live.chain().iter().find(|policy| *policy.name() == error.policy) {
                     kept.note_error(format!("not reloaded: {}", error.kind));
+                }
+                if let Loaded::Failed { specs, .. } = &*live {
+                    self.live.store(Arc::new(Loaded::failed(specs.clone(), &error)));
                 }
                 Err(error)
             }
@@ -75,9 +81,12 @@ impl Policies {
     /// Deletes the contents of documents that no policy reads any more. Those of a candidate or an earlier version that
     /// cannot be loaded now stay, because the next attempt needs them.
     pub(super) async fn forget_documents(&self) {
-        let chain = self.live.load_full();
+        let live = self.live.load_full();
+        if matches!(*live, Loaded::Failed { .. }) {
+            return;
+        }
         let mut documents = Vec::new();
-        for link in chain.iter() {
+        for link in live.chain() {
             let recorded = self.engine.versions.as_ref().and_then(|versions| versions.record(link.name()));
             let recorded = recorded.and_then(|recorded| recorded.last_good);
             let data = iter::once(&link.policy.spec.data)
@@ -101,10 +110,11 @@ impl Policies {
     pub async fn follow_data(&self, shutdown: CancellationToken) {
         let mut again = tokio::time::interval(DUE);
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {
-            let chain = self.live.load_full();
-            let refreshed = join_all(all_policies(&chain).map(|policy| policy.refresh_data(&self.engine)));
+            let live = self.live.load_full();
+            let refreshed =
+                join_all(all_policies(live.chain()).map(|policy| policy.refresh_data(&self.engine)));
             shutdown.run_until_cancelled(refreshed).await;
-            if !Arc::ptr_eq(&chain, &self.live.load_full()) {
+            if !Arc::ptr_eq(&live, &self.live.load_full()) {
                 // What was read for the old chain may have been kept after the new one was loaded.
                 self.forget_documents().await;
             }
@@ -113,7 +123,7 @@ impl Policies {
 }
 
 /// Returns the policies of a chain, with their candidates and last good versions.
-fn all_policies(chain: &Chain) -> impl Iterator<Item = &Policy> {
+fn all_policies(chain: &[Arc<Link>]) -> impl Iterator<Item = &Policy> {
     let candidates = chain.iter().filter_map(|link| link.candidate.as_ref()?.policy());
     let last_good = chain.iter().filter_map(|link| Some(&link.last_good.as_ref()?.policy));
     chain.iter().map(|link| &link.policy).chain(candidates).chain(last_good)

@@ -82,6 +82,9 @@ pub enum CallErrorKind {
     /// The hook exists, but its type differs from that in the WIT package.
     #[error("its types are not those of the WIT package it was built for: {0}")]
     Incompatible(String),
+    /// The policy could not be loaded when the service started, so none of the policies is asked.
+    #[error("is not loaded: {0}")]
+    NotLoaded(String),
     /// The WebAssembly engine failed.
     #[error("the engine failed: {0}")]
     Engine(String),
@@ -111,7 +114,8 @@ impl CallErrorKind {
             | Self::NotGranted(_)
             | Self::UnusableForm(_)
             | Self::UnusableMenu(_)
-            | Self::Incompatible(_) => CallBlame::Policy,
+            | Self::Incompatible(_)
+            | Self::NotLoaded(_) => CallBlame::Policy,
             Self::Overloaded(_) | Self::NoMemory | Self::NoCpu(_) | Self::Engine(_) => CallBlame::Host,
         }
     }
@@ -137,6 +141,7 @@ impl CallErrorKind {
             Self::UnusableMenu(_) => "unusable_menu",
             Self::Overloaded(_) | Self::NoMemory | Self::NoCpu(_) => "overloaded",
             Self::Incompatible(_) => "incompatible",
+            Self::NotLoaded(_) => "not_loaded",
             Self::Engine(_) => "engine",
         }
     }
@@ -339,6 +344,9 @@ pub enum LoadErrorKind {
     /// A call of the policy while it was loaded failed.
     #[error("a test call at load time failed: {0}")]
     Trial(CallErrorKind),
+    /// The policy could not be loaded when the service started, so none of the policies is asked.
+    #[error("is not loaded: {0}")]
+    NotLoaded(String),
     /// The WebAssembly engine failed.
     #[error("the engine failed: {0}")]
     Engine(String),

@@ -32,7 +32,7 @@ impl Policies {
 
     /// Returns the answer of the first policy that has the hook.
     async fn first_answer<Q: Question>(&self, question: &Q) -> Result<Option<Q::Answer>, CallError> {
-        for link in self.live.load_full().iter() {
+        for link in self.live.load_full().to_ask::<Q>()? {
             if let Some(answer) = link.ask(&self.engine, |policy| policy.ask(&self.engine, question)).await {
                 return answer.map(Some);
             }

@@ -68,6 +68,22 @@ impl<T> Predecessor<T> {
 }
 
 impl VersionRecord {
+    /// Returns the recorded versions, the one to rely on first.
+    pub(crate) fn by_trust(&self) -> impl Iterator<Item = &Version> {
+        let in_use = Some(&self.in_use);
+        let (first, second) =
+            if self.failed { (self.last_good.as_ref(), in_use) } else { (in_use, self.last_good.as_ref()) };
+        first.into_iter().chain(second)
+    }
+
+    /// Returns the record while this one of its versions is in use.
+    pub(crate) fn with_in_use(&self, version: &Version) -> Self {
+        if *version == self.in_use {
+            return self.clone();
+        }
+        Self { policy: self.policy.clone(), in_use: version.clone(), failed: false, last_good: None }
+    }
+
     /// Returns the version that answers if `next` fails, if `next` replaces the recorded version.
     pub(crate) fn last_good_for(self, next: &Version) -> Option<Version> {
         let Self { in_use, failed, last_good, policy: _ } = self;

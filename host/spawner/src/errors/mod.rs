@@ -250,6 +250,7 @@ fn reason(kind: &CallErrorKind) -> &'static str {
         CallErrorKind::UnusableForm(_) => "PolicyUnusableForm",
         CallErrorKind::UnusableMenu(_) => "PolicyUnusableMenu",
         CallErrorKind::Incompatible(_) => "PolicyIncompatible",
+        CallErrorKind::NotLoaded(_) => "PolicyNotLoaded",
         CallErrorKind::Overloaded(_) | CallErrorKind::NoMemory | CallErrorKind::NoCpu(_) => {
             "PolicyOverloaded"
         }

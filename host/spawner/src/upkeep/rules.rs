@@ -22,6 +22,12 @@ impl Rules {
         self.0.context().policies.loaded()
     }
 
+    /// The reason for which no policy can be asked, if one could not be loaded since the service started.
+    pub fn missing(&self) -> Option<String> {
+        let policies = &self.0.context().policies;
+        policies.problem().filter(|_| policies.are_missing())
+    }
+
     /// Loads all policies again. If one cannot be loaded, none is replaced. A reload that has begun is finished even if
     /// the caller does not wait for it.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {

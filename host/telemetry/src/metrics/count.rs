@@ -41,6 +41,11 @@ impl Metrics {
         set(&self.orphans, count);
     }
 
+    /// Sets whether no policy can be asked, because one could not be loaded.
+    pub fn set_policies_missing(&self, missing: bool) {
+        self.policies_missing.set(missing.into());
+    }
+
     /// Sets the number of records that cannot be read.
     pub fn set_unreadable_records(&self, count: usize) {
         set(&self.unreadable_records, count);
