@@ -36,6 +36,7 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
         server: ServerName::default(),
         parent: None,
         desired,
+        epoch: 0,
         operation: OperationSpec::from_operation(&LIMITS.operation(job(1), kind, at(0)), Some("ada".into())),
         place: Place {
             namespace: NamespaceName::parse("nublado-ada").unwrap(),

@@ -3,6 +3,7 @@
 pub mod clusters;
 pub mod environments;
 pub mod k8s;
+pub mod leadership;
 pub mod observed;
 pub mod random_token;
 pub mod records;

@@ -2,5 +2,7 @@
 
 pub mod cli;
 pub mod images;
+mod leading;
 mod one_machine;
+mod own_pod;
 pub mod run;

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use jiff::SignedDuration;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -16,7 +15,7 @@ use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, ConfigFile, NamespaceReclaim};
 use wasmspawner_core::manifest::service_selector;
 
-use crate::images::{follow_nodes, keep_fresh};
+use crate::leading::{candidate, lead};
 use crate::one_machine::OneMachine;
 pub use wasmspawner_api::ConfigSource;
 use wasmspawner_api::auth::Authenticator;
@@ -28,19 +27,18 @@ use wasmspawner_hub::HubApi;
 use wasmspawner_kubernetes::clusters::{Cluster, ClusterSettings, Clusters};
 use wasmspawner_kubernetes::environments::Environments;
 use wasmspawner_kubernetes::k8s::{
-    Claims, ConfigMapRecords, Connection, PullPods, RetainedNamespaces, SiteSecrets, WorkloadRequests,
+    Claims, ConfigMapRecords, Connection, RetainedNamespaces, SiteSecrets, WorkloadRequests,
     install_definitions,
 };
+use wasmspawner_kubernetes::leadership::Leadership;
 use wasmspawner_kubernetes::records::SpawnRecords;
 use wasmspawner_kubernetes::site_blueprints::SiteBlueprints;
 use wasmspawner_kubernetes::workloads::Workloads;
 use wasmspawner_policies::{EngineOptions, Policies, PolicySpec};
 use wasmspawner_registry::Artifacts;
 use wasmspawner_spawner::blueprint_providers::BlueprintProviders;
-use wasmspawner_spawner::prepull::{LivePrepulls, Prepuller};
-use wasmspawner_spawner::{
-    self as spawner, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes,
-};
+use wasmspawner_spawner::prepull::LivePrepulls;
+use wasmspawner_spawner::{Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
 use wasmspawner_telemetry::{Metrics, Reload};
 
 /// The time after which a connection to the Kubernetes API without data counts as dead. The API server ends watches
@@ -76,11 +74,15 @@ pub async fn run(
         Some(embedded) => Some(OneMachine::open(embedded, &config).await?),
         None => None,
     };
+    // Nobody else can use the state directory of the one-machine cluster.
+    let leadership = Leadership::new(one_machine.is_none());
     let connection = match &one_machine {
         Some(one_machine) => Connection::in_process(one_machine.client()),
-        None => connect(&config, &metrics).await?,
+        None => connect(&config, &leadership, &metrics).await?,
     }
     .counted(&metrics);
+    let candidate =
+        one_machine.is_none().then(|| candidate(&config, &connection, &leadership)).transpose()?;
     if config.embedded.is_some() {
         make_tokens_file(&config)?;
         install_definitions(connection.requests.clone())
@@ -90,7 +92,8 @@ pub async fn run(
     let hub =
         config.hub.clone().map(HubApi::new).transpose().context("hub: cannot set up HTTPS")?.map(Arc::new);
     let authenticator = Authenticator::new(config.auth.clone(), hub.clone()).await?;
-    let labs = Labs::new(Arc::new(context(config, policies, hub, &connection, metrics.clone())?));
+    let labs =
+        Labs::new(Arc::new(context(config, policies, hub, &connection, &leadership, metrics.clone())?));
     labs.context().records.check_installed().await?;
     labs.context().blueprints.check_installed().await?;
     if let Some(environments) = &labs.context().environments {
@@ -114,106 +117,46 @@ pub async fn run(
     if let Some(one_machine) = one_machine {
         background.spawn(one_machine.run(cluster_stop.clone()));
     }
-    // The tasks that follow the cluster go on while the service drains.
-    let spawner_stop = CancellationToken::new();
-    let prepulls = follow_images(&background, &labs, &connection, &stop)?;
-    let running = spawner::run(labs.clone(), connection.watches, spawner_stop.clone());
-    // If that task ends early, the service would work with outdated knowledge. It therefore stops, and is started
-    // again.
-    let end = stop.clone().drop_guard();
-    let spawner = tokio::spawn(async move {
-        Box::pin(running).await;
-        drop(end);
-    });
+    let prepulls = LivePrepulls::default();
     let reload = ConfigReload::new(source, file, labs.clone(), authenticator.clone());
     let state = Api {
         fair_use: FairUse::new(used.limits.per_user),
         labs: labs.clone(),
         authenticator,
         config: reload.clone(),
-        prepulls,
+        prepulls: prepulls.clone(),
         metrics: metrics.clone(),
         description: Description::for_prefix(&prefix).context("cannot describe the API")?,
         prefix,
         shutdown: stop.clone(),
     };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
-    let ((), (), reloading, (), (), (), ()) = tokio::join!(
-        serve(api, connections, router(state, http.max_body_bytes), stop.clone()),
-        serve(health, Connections::to_health(), probes(labs.clone(), metrics), stop.clone()),
-        reload_on_hangup(&reload, &stop),
-        reload.follow(stop.clone()),
-        labs.context().policies.follow_data(stop.clone()),
-        labs.context().policies.deliver_events(stop.clone()),
-        drain(&labs, &stop),
-    );
-    reloading.context("cannot install the handler of SIGHUP")?;
-    spawner_stop.cancel();
-    spawner.await.context("the task that follows the cluster panicked")?;
-    cluster_stop.cancel();
-    background.close();
-    background.wait().await;
+    let everything = async {
+        let ((), (), reloading, (), (), led) = tokio::join!(
+            serve(api, connections, router(state, http.max_body_bytes), stop.clone()),
+            serve(health, Connections::to_health(), probes(labs.clone(), metrics), stop.clone()),
+            reload_on_hangup(&reload, &stop),
+            reload.follow(stop.clone()),
+            async {
+                let policies = &labs.context().policies;
+                tokio::join!(policies.follow_data(stop.clone()), policies.deliver_events(stop.clone()));
+            },
+            lead(candidate, &labs, &connection, prepulls, &background, &stop),
+        );
+        reloading.context("cannot install the handler of SIGHUP")?;
+        if let Some(led) = led? {
+            led.end(&cluster_stop, &background).await?;
+        }
+        anyhow::Ok(())
+    };
+    let ended = tokio::select! {
+        ended = everything => ended,
+        () = leadership.lost() => Err(anyhow!("another process of the service leads; this one ends, and stands by when it is started again")),
+    };
     labs.context().history.flush(jiff::Timestamp::now());
+    ended?;
     tracing::info!("the service has ended");
     Ok(())
-}
-
-/// Keeps the knowledge about images up to date and lets nodes pull images, until `stop`.
-fn follow_images(
-    background: &TaskTracker,
-    labs: &Labs,
-    connection: &Connection,
-    stop: &CancellationToken,
-) -> anyhow::Result<LivePrepulls> {
-    let context = Arc::clone(labs.context());
-    let (inventory, prepulls) = (context.policies.inventory().clone(), LivePrepulls::default());
-    let kubernetes = context.config.current().kubernetes.clone();
-    let pods = PullPods::new(
-        connection,
-        kubernetes.namespace.as_str(),
-        kubernetes.instance(),
-        Duration::try_from(kubernetes.request_timeout)?,
-    );
-    let watches = connection.watches.clone();
-    background.spawn(keep_fresh(context.config.follow(), inventory.clone(), stop.clone()));
-    background.spawn(follow_nodes(watches, context.config.follow(), inventory, stop.clone()));
-    let prepuller = Prepuller::new(context, pods, own_pod(), prepulls.clone());
-    background.spawn(prepuller.run(stop.clone()));
-    Ok(prepulls)
-}
-
-/// The pod of this service, as the chart names it in the environment.
-fn own_pod() -> Option<OwnerReference> {
-    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Some(OwnerReference {
-        api_version: "v1".to_owned(),
-        kind: "Pod".to_owned(),
-        name: variable("WASMSPAWNER_POD_NAME")?,
-        uid: variable("WASMSPAWNER_POD_UID")?,
-        // Without a controller, `kubectl drain` would refuse to remove the pods that belong to it.
-        controller: Some(true),
-        ..OwnerReference::default()
-    })
-}
-
-/// Waits for the request to end the service, and then until the labs that are being created have their pods. After a
-/// restart, a lab with a pod is followed further, but a lab without one fails.
-async fn drain(labs: &Labs, stop: &CancellationToken) {
-    stop.cancelled().await;
-    labs.drain();
-    let limit = Duration::try_from(labs.context().config.current().limits.drain).unwrap_or_default();
-    let created = async {
-        let mut again = tokio::time::interval(Duration::from_millis(20));
-        while labs.creating() > 0 {
-            again.tick().await;
-        }
-    };
-    if tokio::time::timeout(limit, created).await.is_err() {
-        tracing::warn!(
-            labs = labs.creating(),
-            "the service ends while labs are being created; they fail, and have to be started again"
-        );
-    }
 }
 
 fn context(
@@ -221,6 +164,7 @@ fn context(
     policies: Policies,
     hub: Option<Arc<HubApi>>,
     connection: &Connection,
+    leadership: &Leadership,
     metrics: Metrics,
 ) -> anyhow::Result<Context> {
     let request_timeout = Duration::try_from(config.kubernetes.request_timeout)?;
@@ -256,6 +200,7 @@ fn context(
             requests_per_second: config.kubernetes.requests_per_second,
             request_timeout,
             selector: service_selector(instance),
+            leadership: leadership.clone(),
             metrics: metrics.clone(),
         },
     );
@@ -280,7 +225,13 @@ fn context(
         environments,
         history,
         history_of_children: History::in_memory(of_children),
-        records: SpawnRecords::new(client.clone(), namespace, instance.clone(), request_timeout),
+        records: SpawnRecords::new(
+            client.clone(),
+            namespace,
+            instance.clone(),
+            request_timeout,
+            leadership.clone(),
+        ),
         clock: Clock::start(),
         secrets,
         provisioned: Provisioned::new(records("wasmspawner-provisioned")),
@@ -292,12 +243,13 @@ fn context(
     })
 }
 
-async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Connection> {
+async fn connect(config: &Config, leadership: &Leadership, metrics: &Metrics) -> anyhow::Result<Connection> {
     let kubernetes = &config.kubernetes;
     let (kubeconfig, context) = (kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref());
     let request_timeout = Duration::try_from(kubernetes.request_timeout)?;
     let per_second = kubernetes.requests_per_second;
-    Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout, metrics).await?)
+    Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout, leadership, metrics)
+        .await?)
 }
 
 /// Loads the chain of policies. If one of them cannot be loaded, the service starts all the same: labs that run have to be

@@ -13,6 +13,7 @@ mod environments;
 mod environments_measured;
 mod kernels;
 mod labs;
+mod leadership;
 mod network_policy;
 mod prepulls;
 mod quotas;

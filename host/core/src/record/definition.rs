@@ -57,13 +57,23 @@ pub fn definition() -> Value {
     })
 }
 
+/// Returns the schema of `spec`. Kubernetes itself refuses what an earlier leader writes after a later one.
+fn spec_schema() -> Value {
+    let mut schema = structural_schema::<SpawnSpec>();
+    schema["x-kubernetes-validations"] = json!([{
+        "rule": "!has(oldSelf.epoch) || has(self.epoch) && self.epoch >= oldSelf.epoch",
+        "message": "a later leader has written this",
+    }]);
+    schema
+}
+
 fn schema() -> Value {
     json!({
         "type": "object",
         "description": "What the wasmspawner service has started for a user, and what became of it. Deleting it stops that.",
         "required": ["spec"],
         "properties": {
-            "spec": structural_schema::<SpawnSpec>(),
+            "spec": spec_schema(),
             "status": structural_schema::<SpawnStatus>(),
         },
     })
@@ -98,7 +108,11 @@ mod tests {
                     note(inner, &format!("{path}.{name}"), found);
                 }
             }
-            Value::Array(items) => items.iter().for_each(|item| note(item, &format!("{path}[]"), found)),
+            Value::Array(items) => {
+                for item in items {
+                    note(item, &format!("{path}[]"), found);
+                }
+            }
             Value::String(word) => drop(found.insert(format!("{path}={word}"))),
             _ => {}
         }
@@ -126,7 +140,9 @@ mod tests {
         let (mut found, mut allowed) = (BTreeSet::new(), BTreeSet::new());
         note_schema(&schema(), "", &mut allowed);
         let records = complete_records();
-        records.iter().for_each(|record| note(record, "", &mut found));
+        for record in &records {
+            note(record, "", &mut found);
+        }
         found.retain(|path| !path.ends_with("=text"));
         assert_eq!(found, allowed);
         assert!(found.contains(".status.stage=Unknown") && found.contains(".spec.place.claim.fate=Shared"));

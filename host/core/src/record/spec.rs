@@ -17,6 +17,11 @@ fn shared<S: Serializer>(lab: &Arc<LabDescription>, serializer: S) -> Result<S::
     lab.as_ref().serialize(serializer)
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(epoch: &u64) -> bool {
+    *epoch == 0
+}
+
 fn to_share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<LabDescription>, D::Error> {
     LabDescription::deserialize(deserializer).map(Arc::new)
 }
@@ -40,6 +45,9 @@ pub struct SpawnSpec {
     pub parent: Option<ObjectName>,
     /// Whether the spawn is to run. `Stopped` once a stop was accepted.
     pub desired: Desired,
+    /// The number of the leadership in which the service wrote this; each is greater than those before. 0 without a Lease.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u64,
     /// The operation under way, or the last one.
     pub operation: OperationSpec,
     /// The place of the spawn in the cluster.

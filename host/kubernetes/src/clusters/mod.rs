@@ -21,6 +21,7 @@ use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::names::NamespaceName;
 
 use crate::k8s::{Causes, ChangingClient, Connection, SiteSecrets};
+use crate::leadership::Leadership;
 use crate::observed::Reach;
 use credentials::kube_config;
 use wasmspawner_telemetry::Metrics;
@@ -56,6 +57,8 @@ pub struct ClusterSettings {
     pub request_timeout: Duration,
     /// The label selector for the objects of this installation.
     pub selector: String,
+    /// Says whether this process may change anything.
+    pub leadership: Leadership,
     /// The metrics in which the requests are counted.
     pub metrics: Metrics,
 }
@@ -204,9 +207,11 @@ impl Other {
         }
         let config = kube_config(reference, &data).await.map_err(|error| Causes(&error).to_string())?;
         let namespace = config.default_namespace.clone();
-        let ClusterSettings { silence, requests_per_second, request_timeout, metrics, .. } = settings;
-        let connection = Connection::with(config, *silence, *requests_per_second, *request_timeout, metrics)
-            .map_err(|error| Causes(&error).to_string())?;
+        let ClusterSettings { silence, requests_per_second, request_timeout, leadership, metrics, .. } =
+            settings;
+        let connection =
+            Connection::with(config, *silence, *requests_per_second, *request_timeout, leadership, metrics)
+                .map_err(|error| Causes(&error).to_string())?;
         if let Some(url) = connection.api_url.get() {
             self.cluster.connection.api_url.set(url);
         }

@@ -13,6 +13,7 @@ use super::counted::counted;
 use super::health::Health;
 use super::rate_limiter::rate_limited;
 use super::timed::timed;
+use crate::leadership::Leadership;
 use wasmspawner_telemetry::Metrics;
 
 /// The clients of one cluster. Watches have a client of their own, because they hold connections for minutes and must
@@ -23,6 +24,9 @@ pub struct Connection {
     pub requests: Client,
     /// The client for watches.
     pub watches: Client,
+    /// The client for the Lease of the service, which has to be renewed however much there is to do, and before this
+    /// process leads.
+    pub coordination: Client,
     /// The health of the API, judged by the requests of both clients.
     pub health: Health,
     /// The URL of the API server. The one-machine cluster has none, and no accounts either.
@@ -72,6 +76,7 @@ impl Connection {
     pub fn in_process(client: Client) -> Self {
         Self {
             requests: client.clone(),
+            coordination: client.clone(),
             watches: client,
             health: Health::default(),
             api_url: ApiUrl::default(),
@@ -83,6 +88,7 @@ impl Connection {
         Self {
             requests: requests.client(),
             watches: watches.client(),
+            coordination: requests.client(),
             health: Health::default(),
             api_url: ApiUrl::default(),
         }
@@ -102,20 +108,22 @@ impl Connection {
     ///
     /// `silence` is the time after which a connection without data counts as dead. It must be longer than the timeout
     /// of watches, after which the server ends them. `per_second` limits the rate of requests, but not of watches. One
-    /// request may take `request_timeout`; the time that it waits for the rate limiter does not count.
+    /// request may take `request_timeout`; the time that it waits for the rate limiter does not count. Requests that change
+    /// something fail unless `leadership` allows them.
     pub async fn open(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
         silence: Duration,
         per_second: Option<NonZeroU32>,
         request_timeout: Duration,
+        leadership: &Leadership,
         metrics: &Metrics,
     ) -> Result<Self, ConnectError> {
         let config = match kubeconfig {
             Some(path) => from_file(path, context).await?,
             None => kube::Config::infer().await.map_err(ConnectError::Infer)?,
         };
-        Self::with(config, silence, per_second, request_timeout, metrics)
+        Self::with(config, silence, per_second, request_timeout, leadership, metrics)
     }
 
     /// Connects to the cluster that `config` describes; see [`Self::open`].
@@ -124,6 +132,7 @@ impl Connection {
         silence: Duration,
         per_second: Option<NonZeroU32>,
         request_timeout: Duration,
+        leadership: &Leadership,
         metrics: &Metrics,
     ) -> Result<Self, ConnectError> {
         if config.accept_invalid_certs {
@@ -136,13 +145,14 @@ impl Connection {
         config.read_timeout = Some(silence);
         // Retries are made only in `retry`, which knows the operation's deadline.
         config.default_retry = false;
-        let requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
-        let mut requests = timed(requests, request_timeout);
+        let client = || Client::try_from(config.clone()).map_err(ConnectError::Client);
+        let coordination = timed(client()?, request_timeout);
+        // The last moment before a request is sent counts.
+        let mut requests = timed(leadership.guard(client()?), request_timeout);
         if let Some(per_second) = per_second {
             requests = rate_limited(requests, per_second, metrics.clone());
         }
-        let watches = Client::try_from(config).map_err(ConnectError::Client)?;
-        Ok(Self { requests, watches, health: Health::default(), api_url })
+        Ok(Self { requests, watches: client()?, coordination, health: Health::default(), api_url })
     }
 }
 

@@ -25,6 +25,9 @@ pub enum RecordError {
     /// The record does not exist any more.
     #[error("the record does not exist any more")]
     Gone,
+    /// Another process of the service leads now, and has written the record.
+    #[error("another process of the service leads now")]
+    Superseded,
 }
 
 /// The custom resource `Spawn` is not installed in the cluster.

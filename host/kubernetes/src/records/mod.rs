@@ -25,6 +25,7 @@ use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 
 use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, list_some, retrying};
+use crate::leadership::Leadership;
 
 /// The time limit for writing a record. The user who requests a lab waits for it.
 pub const TRY_FOR: Duration = Duration::from_secs(10);
@@ -40,6 +41,7 @@ pub struct SpawnRecords {
     request_timeout: Duration,
     /// The fields that the log says the API server does not keep.
     told: Arc<Mutex<BTreeSet<String>>>,
+    leadership: Leadership,
 }
 
 /// The records of an installation.
@@ -65,10 +67,22 @@ impl<T> Listed<T> {
 }
 
 impl SpawnRecords {
-    /// The records of one installation of the service (`instance`), in `namespace`.
-    pub fn new(client: Client, namespace: &str, instance: LabelValue, request_timeout: Duration) -> Self {
+    /// The records of one installation of the service (`instance`), in `namespace`, as they are written by the process
+    /// with this leadership.
+    pub fn new(
+        client: Client,
+        namespace: &str,
+        instance: LabelValue,
+        request_timeout: Duration,
+        leadership: Leadership,
+    ) -> Self {
         let api = Api::namespaced_with(client, namespace, &resource());
-        Self { api, instance, request_timeout, told: Arc::default() }
+        Self { api, instance, request_timeout, told: Arc::default(), leadership }
+    }
+
+    /// The leadership of the process that writes these records.
+    pub fn leadership(&self) -> &Leadership {
+        &self.leadership
     }
 
     /// Fails if the custom resource is not installed. Succeeds if the cluster cannot be reached, because later requests
@@ -102,13 +116,14 @@ impl SpawnRecords {
         status: &SpawnStatus,
         until: Instant,
     ) -> Result<StoredSpawn, RecordError> {
-        let object = stored::new_object(name, &self.instance, spec, status)?;
+        let object = stored::new_object(name, &self.instance, &self.numbered(spec), status)?;
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let action = format!("create Spawn {name}");
         match retrying(&self.retry_policy(until), &action, || self.api.create(&params, &object)).await {
             Ok(created) => Ok(self.stored(created, &object)?),
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 let found = self.read(name, until).await?.ok_or(RecordError::Gone)?;
+                self.require_leadership(&found)?;
                 if found.spec.operation.id == spec.operation.id {
                     return Ok(found);
                 }
@@ -131,11 +146,13 @@ impl SpawnRecords {
         until: Instant,
     ) -> Result<StoredSpawn, RecordError> {
         let mut current = stored.clone();
+        let numbered = self.numbered(spec);
         loop {
-            let object = current.with(spec, status)?;
+            let object = current.with(&numbered, status)?;
             match self.replace(&current, &object, until).await {
                 Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => {
                     current = self.read(&stored.name, until).await?.ok_or(RecordError::Gone)?;
+                    self.require_leadership(&current)?;
                     if current.uid != stored.uid {
                         return Err(RecordError::Gone);
                     }
@@ -158,6 +175,17 @@ impl SpawnRecords {
                 answer => return Ok(self.stored(answer?, &object)?),
             }
         }
+    }
+
+    /// Returns the spec with the number of the present leadership.
+    fn numbered(&self, spec: &SpawnSpec) -> SpawnSpec {
+        SpawnSpec { epoch: self.leadership.epoch(), ..spec.clone() }
+    }
+
+    /// Fails if a later leader has written this record: it is not written over.
+    fn require_leadership(&self, found: &StoredSpawn) -> Result<(), RecordError> {
+        self.leadership.compare(found.spec.epoch);
+        if self.leadership.may_change() { Ok(()) } else { Err(RecordError::Superseded) }
     }
 
     async fn replace(

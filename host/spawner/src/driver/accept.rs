@@ -182,6 +182,8 @@ impl Driver {
             server: self.key.child.as_ref().map(|_| self.key.lab.server.clone()).unwrap_or_default(),
             parent: self.key.parent(),
             desired: desired(lab),
+            // Set where it is written.
+            epoch: 0,
             operation: OperationSpec::from_operation(&operation, requested_by),
             place,
             remains: self.observer.as_ref().map(|observer| observer.remains().to_vec()).unwrap_or_default(),
@@ -205,6 +207,10 @@ impl Driver {
             };
             match written {
                 Ok(stored) => return Ok(stored),
+                Err(RecordError::Changed(current)) if self.record.is_none() && self.is_live(&current) => {
+                    // The lab is adopted when this driver has gone.
+                    return Err(Refusal::LabExists.into());
+                }
                 Err(RecordError::Changed(current)) => {
                     let unwanted = current.deleting && spec.desired == Desired::Running;
                     self.record = Some(*current);
@@ -216,6 +222,7 @@ impl Driver {
                     return Err(SpawnError::RecordGone);
                 }
                 Err(RecordError::Gone) => self.record = None,
+                Err(RecordError::Superseded) => return Err(Refusal::ShuttingDown.into()),
                 Err(RecordError::Kubernetes(error)) => return Err(error.into()),
                 Err(error @ RecordError::Taken { .. }) => {
                     tracing::error!(%error, user = %self.key.lab.user, "the record of a lab cannot be written");
@@ -224,6 +231,14 @@ impl Driver {
             }
         }
         Err(SpawnError::RecordTaken)
+    }
+
+    /// True for the record of a lab that runs, or is to run. The record of a spawn that this driver has refused is none:
+    /// its request was late.
+    fn is_live(&self, record: &StoredSpawn) -> bool {
+        !record.deleting
+            && record.spec.desired == Desired::Running
+            && self.unanswered != Some(record.spec.operation.id)
     }
 
     /// Replaces the record, which must exist: a spawn whose record somebody has deleted is about to be stopped.
@@ -241,6 +256,7 @@ impl Driver {
                 }
                 Err(RecordError::Changed(current)) => self.record = Some(*current),
                 Err(RecordError::Gone) => return Err(SpawnError::RecordGone),
+                Err(RecordError::Superseded) => return Err(Refusal::ShuttingDown.into()),
                 Err(RecordError::Kubernetes(error)) => return Err(error.into()),
                 Err(RecordError::Taken { .. }) => return Err(SpawnError::RecordTaken),
             }

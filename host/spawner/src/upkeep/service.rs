@@ -177,6 +177,8 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     let (listed, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
     labs.unreadable().listed(&labs.unreadable().uids(), listed.unreadable);
     let records = listed.read;
+    let epochs = records.iter().map(|stored| stored.spec.epoch);
+    context.records.leadership().exceed(epochs.max().unwrap_or_default());
     refuse_elsewhere(&context.reach(), &records)?;
     refuse_unlisted(context.workloads.as_ref(), &records)?;
     refuse_claimed(context.environments.is_some(), &records)?;
@@ -204,6 +206,7 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     let namespace = config.kubernetes.namespace.as_str();
     let on_change = |change| match change {
         RecordChange::Written(stored) => {
+            context.records.leadership().compare(stored.spec.epoch);
             // Without a driver, the lab stays as it is until it is adopted.
             if labs.has_driver(&stored.key) {
                 labs.unreadable().remove(&stored.uid);

@@ -43,7 +43,7 @@ impl Metrics {
 
     /// Sets whether no policy can be asked, because one could not be loaded.
     pub fn set_policies_missing(&self, missing: bool) {
-        self.policies_missing.set(missing.into());
+        self.reloads.missing.set(missing.into());
     }
 
     /// Sets the number of records that cannot be read.

@@ -63,7 +63,6 @@ pub struct Metrics {
     panics: Counter,
     orphans: Gauge,
     unreadable_records: Gauge,
-    policies_missing: Gauge,
     forgotten: Gauge,
     forgotten_stopped: Counter,
     hub_checks: Family<OutcomeLabel, Counter>,
@@ -128,10 +127,6 @@ impl Metrics {
             orphans: register.plain("orphans", "Objects with this service's labels that belong to no lab"),
             unreadable_records: register
                 .plain("unreadable_records", "Records of labs that this version of the service cannot read"),
-            policies_missing: register.plain(
-                "policies_missing",
-                "1 while no lab can be started, because a policy could not be loaded since the service started",
-            ),
             forgotten: register
                 .plain("forgotten_labs", "Labs that JupyterHub does not know, at the last comparison"),
             forgotten_stopped: register.plain(

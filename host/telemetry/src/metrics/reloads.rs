@@ -12,6 +12,8 @@ use super::registration::Registration;
 pub(super) struct ReloadMetrics {
     pub(super) reloads: Family<OutcomeLabel, Counter>,
     pub(super) last_successful: Gauge,
+    /// 1 while no policy can be asked.
+    pub(super) missing: Gauge,
 }
 
 impl ReloadMetrics {
@@ -22,6 +24,10 @@ impl ReloadMetrics {
             last_successful: register.plain(
                 "last_reload_successful",
                 "1 while the configuration and the policies in use are those of the files",
+            ),
+            missing: register.plain(
+                "policies_missing",
+                "1 while no lab can be started, because a policy could not be loaded since the service started",
             ),
         };
         metrics.last_successful.set(1);

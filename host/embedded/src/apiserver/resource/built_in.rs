@@ -4,6 +4,7 @@ use super::Resource;
 use super::codec::Codec;
 use super::rules;
 use crate::apiserver::failure::qualified;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Event, LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, ResourceQuota, Secret,
     ServiceAccount,
@@ -30,6 +31,7 @@ pub(super) fn all() -> Vec<Resource> {
         namespaced::<ResourceQuota>("resourcequotas", &["quota"]).with(&["status"]),
         namespaced::<LimitRange>("limitranges", &["limits"]),
         namespaced::<NetworkPolicy>("networkpolicies", &["netpol"]).counting_generations(),
+        namespaced::<Lease>("leases", &[]),
         cluster::<CustomResourceDefinition>("customresourcedefinitions", &["crd", "crds"])
             .with(&["status"])
             .counting_generations(),

@@ -1,0 +1,212 @@
+//! A process that wants to lead: takes the Lease, renews it, and gives it back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::Client;
+use kube::api::{Api, PostParams};
+use wasmspawner_core::names::LabelValue;
+use wasmspawner_core::names::labels::INSTANCE_LABEL;
+use wasmspawner_core::values::digest::Digest;
+
+use super::lease::{Seen, Step, epoch, next_step, taken};
+use super::{Leadership, since_boot};
+
+/// The pause between two renewals, and between two looks at the Lease of another.
+const RENEW_EVERY: Duration = Duration::from_secs(2);
+
+/// The time after the last renewal in which changes may be sent. Others take the Lease 10 s after the last renewal at the
+/// earliest; the rest is for changes that are under way.
+const RENEWED_FOR: Duration = Duration::from_secs(6);
+
+/// The time limit of one request.
+const REQUEST: Duration = Duration::from_secs(2);
+
+/// A process that wants to lead.
+pub struct Candidate {
+    leases: Api<Lease>,
+    name: String,
+    instance: LabelValue,
+    identity: String,
+    leadership: Leadership,
+    /// The Lease as this process has written it last.
+    held: Option<Lease>,
+}
+
+impl Candidate {
+    /// A candidate for leading the installation `instance`, whose Lease is in `namespace`. `client` must not be guarded by
+    /// the leadership. `identity` is that of the process, or that of its pod.
+    pub fn new(
+        client: Client,
+        namespace: &str,
+        instance: LabelValue,
+        identity: String,
+        leadership: Leadership,
+    ) -> Self {
+        let name = name(namespace, &instance);
+        Self { leases: Api::namespaced(client, namespace), name, instance, identity, leadership, held: None }
+    }
+
+    /// Waits until this process leads.
+    pub async fn acquire(&mut self) {
+        let (mut seen, mut told) = (None, String::new());
+        loop {
+            let sent = since_boot();
+            match in_time(self.try_to_take(&mut seen, sent)).await {
+                Ok(Some(lease)) => {
+                    self.leadership.begin(epoch(&lease));
+                    self.leadership.extend(sent + RENEWED_FOR);
+                    tracing::info!(lease = self.name, epoch = epoch(&lease), "this process leads");
+                    self.held = Some(lease);
+                    return;
+                }
+                Ok(None) => {
+                    if told.is_empty() {
+                        "standing by".clone_into(&mut told);
+                        tracing::info!(lease = self.name, "another process leads; this one stands by");
+                    }
+                }
+                Err(error) => {
+                    let problem = error.to_string();
+                    if problem != told {
+                        tracing::error!(lease = self.name, %error, "the Lease of the service cannot be taken; until then, this process changes nothing");
+                    }
+                    told = problem;
+                }
+            }
+            tokio::time::sleep(RENEW_EVERY).await;
+        }
+    }
+
+    /// Renews the Lease until this process has lost it.
+    pub async fn keep(&mut self) {
+        while self.leadership.may_change() || self.held.is_some() {
+            tokio::select! {
+                () = tokio::time::sleep(RENEW_EVERY) => {}
+                () = self.leadership.lost() => return,
+            }
+            let sent = since_boot();
+            match in_time(self.renew()).await {
+                Ok(true) => self.leadership.extend(sent + RENEWED_FOR),
+                Ok(false) => return self.leadership.lose("another process has taken the Lease"),
+                Err(error) if !self.leadership.may_change() => {
+                    tracing::error!(%error, "the Lease of the service could not be renewed in time");
+                    return self.leadership.lose("the Lease was not renewed in time");
+                }
+                Err(error) => tracing::warn!(%error, "the Lease of the service cannot be renewed now"),
+            }
+        }
+    }
+
+    /// Gives the Lease back, so that others need not wait until it has ended. Changes nothing afterwards.
+    pub async fn release(mut self) {
+        self.leadership.end();
+        let Some(mut lease) = self.held.take() else { return };
+        if let Some(spec) = &mut lease.spec {
+            spec.holder_identity = None;
+            spec.lease_duration_seconds = Some(1);
+        }
+        if let Err(error) = in_time(self.replace(&lease)).await {
+            tracing::warn!(%error, "the Lease of the service cannot be given back; others take it when it has ended");
+        }
+    }
+
+    /// Takes the Lease if it can be taken now.
+    async fn try_to_take(&self, seen: &mut Option<Seen>, now: Duration) -> Result<Option<Lease>, LeaseError> {
+        let Some(mut lease) = self.leases.get_opt(&self.name).await? else {
+            return won(self.leases.create(&PostParams::default(), &self.fresh(1)).await);
+        };
+        if next_step(&lease, &self.identity, seen, now) == Step::Wait {
+            return Ok(None);
+        }
+        lease.spec = Some(self.spec(epoch(&lease) + 1));
+        won(self.replace(&lease).await)
+    }
+
+    /// Renews the Lease. Returns false if it is another's.
+    async fn renew(&mut self) -> Result<bool, LeaseError> {
+        while let Some(mut lease) = self.held.clone() {
+            let before = epoch(&lease);
+            let epochs = [before, self.leadership.epoch()];
+            if let Some(spec) = &mut lease.spec {
+                spec.renew_time = Some(MicroTime(Timestamp::now()));
+                // Greater than before if a number in the records was.
+                spec.lease_transitions = i32::try_from(self.leadership.epoch()).ok();
+            }
+            if let Some(renewed) = won(self.replace(&lease).await)? {
+                self.held = Some(renewed);
+                return Ok(true);
+            }
+            // Another has written it, or the answer to an earlier attempt was lost, or somebody has deleted it.
+            let found = match self.leases.get_opt(&self.name).await? {
+                Some(found) => found,
+                None => {
+                    match won(self.leases.create(&PostParams::default(), &self.fresh(epochs[1])).await)? {
+                        Some(created) => created,
+                        None => continue,
+                    }
+                }
+            };
+            let holder = found.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
+            if holder != Some(self.identity.as_str()) || !epochs.contains(&epoch(&found)) {
+                self.held = None;
+                return Ok(false);
+            }
+            self.held = Some(found);
+        }
+        Ok(false)
+    }
+
+    async fn replace(&self, lease: &Lease) -> kube::Result<Lease> {
+        self.leases.replace(&self.name, &PostParams::default(), lease).await
+    }
+
+    /// Returns a Lease where there is none.
+    fn fresh(&self, epoch: u64) -> Lease {
+        let metadata = ObjectMeta {
+            name: Some(self.name.clone()),
+            labels: Some(BTreeMap::from([(INSTANCE_LABEL.to_owned(), self.instance.to_string())])),
+            ..ObjectMeta::default()
+        };
+        Lease { metadata, spec: Some(self.spec(epoch)) }
+    }
+
+    fn spec(&self, epoch: u64) -> LeaseSpec {
+        taken(&self.identity, epoch, Timestamp::now())
+    }
+}
+
+/// The reason why a Lease cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+enum LeaseError {
+    #[error("the Kubernetes API did not answer within {} s", REQUEST.as_secs())]
+    TooLate,
+    #[error(transparent)]
+    Client(#[from] kube::Error),
+}
+
+/// Returns `None` if another process has written the Lease first.
+fn won(answer: kube::Result<Lease>) -> Result<Option<Lease>, LeaseError> {
+    match answer {
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(None),
+        answer => Ok(Some(answer?)),
+    }
+}
+
+async fn in_time<T, E: Into<LeaseError>>(
+    request: impl Future<Output = Result<T, E>>,
+) -> Result<T, LeaseError> {
+    tokio::time::timeout(REQUEST, request).await.map_err(|_| LeaseError::TooLate)?.map_err(Into::into)
+}
+
+/// Returns the name of the Lease of an installation.
+fn name(namespace: &str, instance: &LabelValue) -> String {
+    if instance.as_str() == namespace {
+        "wasmspawner".to_owned()
+    } else {
+        format!("wasmspawner-{}", Digest::sha256(instance.as_str().as_bytes()).short_hex(8))
+    }
+}

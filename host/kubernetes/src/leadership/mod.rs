@@ -1,0 +1,176 @@
+//! Which process of an installation may change anything: the one that holds the installation's Lease.
+//!
+//! No process can know that another has taken its Lease a moment ago. Therefore, each change is checked against the
+//! time for which nobody else can have taken it, and each write of a record carries the leadership's number, so that an
+//! older leader is noticed, and refused by the API server itself.
+
+mod candidate;
+mod lease;
+
+pub use candidate::Candidate;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::Client;
+use kube::client::Body;
+use rustix::time::{ClockId, clock_gettime};
+use tokio_util::sync::CancellationToken;
+use tower::service_fn;
+
+/// Says whether this process may change anything. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Leadership(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    /// The end of the time in which this process may send changes, by the clock of [`since_boot`], in milliseconds.
+    until: AtomicU64,
+    /// The number of this leadership; 0 before it has begun, and without a Lease.
+    epoch: AtomicU64,
+    lost: CancellationToken,
+}
+
+/// The error of a change that is not sent, because another process may lead.
+#[derive(Debug, thiserror::Error)]
+#[error("this process does not lead, so that it may change nothing")]
+struct NotLeading;
+
+impl Leadership {
+    /// Creates a leadership that begins when a [`Candidate`] takes the Lease. If there is none, because no other process
+    /// can be beside this one, it has begun.
+    pub fn new(with_lease: bool) -> Self {
+        Self(Arc::new(State {
+            until: AtomicU64::new(if with_lease { 0 } else { u64::MAX }),
+            epoch: AtomicU64::default(),
+            lost: CancellationToken::new(),
+        }))
+    }
+
+    /// Returns true while this process may send changes.
+    pub fn may_change(&self) -> bool {
+        millis(since_boot()) < self.0.until.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of this leadership, which is greater than those of all earlier ones; 0 without a Lease.
+    pub fn epoch(&self) -> u64 {
+        self.0.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Makes the number greater than `other`, the greatest of the records: somebody may have deleted the Lease, which
+    /// counts.
+    pub fn exceed(&self, other: u64) {
+        if self.epoch() > 0 {
+            self.0.epoch.fetch_max(other.saturating_add(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the leadership, because another process leads.
+    pub fn lose(&self, why: &str) {
+        if !self.0.lost.is_cancelled() {
+            tracing::error!(why, "another process leads now; this one changes nothing any more");
+        }
+        self.end();
+    }
+
+    /// Ends the leadership if `epoch`, the number of whoever has written something last, is greater than its own.
+    pub fn compare(&self, epoch: u64) {
+        if self.epoch() > 0 && epoch > self.epoch() && self.may_change() {
+            self.lose("a record was written by a later leader");
+        }
+    }
+
+    /// Waits until the leadership is lost.
+    pub async fn lost(&self) {
+        self.0.lost.cancelled().await;
+    }
+
+    fn end(&self) {
+        self.0.until.store(0, Ordering::Relaxed);
+        self.0.lost.cancel();
+    }
+
+    fn begin(&self, epoch: u64) {
+        self.0.epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// Allows changes until `until`, unless the leadership was lost meanwhile.
+    fn extend(&self, until: Duration) {
+        self.0.until.store(millis(until), Ordering::Relaxed);
+        if self.0.lost.is_cancelled() {
+            self.0.until.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Wraps a client: requests that change something fail, unless this process leads at the moment they are sent.
+    pub fn guard(&self, client: Client) -> Client {
+        let (leadership, namespace) = (self.clone(), client.default_namespace().to_owned());
+        let service = service_fn(move |request: Request<Body>| {
+            let (client, refused) = (client.clone(), changes(&request) && !leadership.may_change());
+            async move {
+                if refused {
+                    return Err(tower::BoxError::from(NotLeading));
+                }
+                client.send(request).await.map_err(tower::BoxError::from)
+            }
+        });
+        Client::new(service, namespace)
+    }
+}
+
+fn changes(request: &Request<Body>) -> bool {
+    !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// Returns the time since the machine was started. It goes on while the machine sleeps, and nobody can set it.
+fn since_boot() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_mins(1);
+
+    #[test]
+    fn changes_are_allowed_for_a_time_and_never_after_a_loss() {
+        let leadership = Leadership::new(true);
+        assert!(!leadership.may_change());
+        leadership.begin(3);
+        leadership.extend(since_boot() + SOON);
+        assert!(leadership.may_change());
+        leadership.extend(since_boot());
+        assert!(!leadership.may_change(), "nobody has renewed it");
+        leadership.extend(since_boot() + SOON);
+        leadership.lose("a test");
+        leadership.extend(since_boot() + SOON);
+        assert!(!leadership.may_change(), "a late answer does not bring it back");
+    }
+
+    #[test]
+    fn only_a_later_leader_ends_a_leadership() {
+        let leadership = Leadership::new(true);
+        leadership.begin(3);
+        leadership.extend(since_boot() + SOON);
+        leadership.compare(2);
+        leadership.compare(3);
+        leadership.exceed(7);
+        assert_eq!(leadership.epoch(), 8, "the Lease was deleted and began anew");
+        leadership.compare(8);
+        assert!(leadership.may_change());
+        leadership.compare(9);
+        assert!(!leadership.may_change());
+        let alone = Leadership::new(false);
+        alone.exceed(5);
+        alone.compare(9);
+        assert!(alone.may_change() && alone.epoch() == 0);
+    }
+}

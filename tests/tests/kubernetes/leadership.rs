@@ -1,0 +1,119 @@
+//! Two processes of one installation: one leads, the other stands by.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use wasmspawner_tests::kubernetes::SKIPPED;
+use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_running;
+
+use crate::labs::{service_with, start};
+use crate::site::{ONE_NAMESPACE, Site};
+
+/// The name of the Lease of an installation that has the name of its namespace.
+const LEASE: &str = "wasmspawner";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_leads_and_another_takes_over() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    site.install_policy().await;
+    let labs = site.namespace("labs").await;
+    let process = || service_with(&site, "single", &labs, |_| {});
+    let (mut first, mut second) = (process(), process());
+    first.run().await.unwrap();
+    start(&first.user("ada").unwrap(), "ada").await;
+    let pod = uid_of_pod(&site, "ada").await;
+
+    second.begin().unwrap();
+    second.logged("this one stands by").await.unwrap();
+    assert_eq!(second.probes().get("/readyz").await.unwrap().status, 503);
+    let refused = second.user("ada").unwrap().lab("ada").await.unwrap();
+    assert_eq!(refused.problem().unwrap(), "503 not_ready", "a 404 would mean that there is no lab");
+    start(&first.user("eve").unwrap(), "eve").await;
+    let epoch = epoch_of(&site, "eve").await;
+
+    // The first process does not know that it is no longer the leader.
+    signal(&first, Signal::STOP);
+    second.until_ready().await.unwrap();
+    let (ada, eve) = (second.user("ada").unwrap(), second.user("eve").unwrap());
+    until_running(&ada, "ada").await;
+    assert_eq!(uid_of_pod(&site, "ada").await, pod);
+    eve.stop_to_end("eve").await.unwrap();
+    start(&eve, "eve").await;
+    assert!(epoch_of(&site, "eve").await > epoch);
+    let (record, pod) = (record_of(&site, "eve").await, uid_of_pod(&site, "eve").await);
+    signal(&first, Signal::CONT);
+    first.death().await.unwrap();
+    assert!(first.log().contains("another process leads now"), "{}", first.log());
+    assert_eq!((record_of(&site, "eve").await, uid_of_pod(&site, "eve").await), (record, pod));
+
+    // A process that ends gives the Lease back, and its labs go on.
+    second.end().unwrap();
+    assert_eq!(holder(&site).await, None);
+    first.run().await.unwrap();
+    let ada = first.user("ada").unwrap();
+    until_running(&ada, "ada").await;
+    // A process that is started again on the same state need not wait either.
+    first.crash_and_restart().await.unwrap();
+    for lab in ["ada", "eve"] {
+        first.user(lab).unwrap().stop_to_end(lab).await.unwrap();
+    }
+    site.leave().await;
+}
+
+/// Whoever writes last in the name of an earlier leader is refused by Kubernetes itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_of_a_later_leader_is_written_over_by_nobody() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    let labs = site.namespace("labs").await;
+    let mut service = service_with(&site, "single", &labs, |_| {});
+    service.run().await.unwrap();
+    start(&service.user("ada").unwrap(), "ada").await;
+    let epoch = epoch_of(&site, "ada").await;
+    let records = site.spawns();
+    let with = |epoch: u64| Patch::Merge(json!({ "spec": { "epoch": epoch } }));
+    let params = PatchParams::default();
+    let refused = records.patch("lab-ada", &params, &with(epoch - 1)).await.unwrap_err();
+    assert!(refused.to_string().contains("a later leader has written this"), "{refused}");
+    // The service notices a later leader by its records, and ends.
+    records.patch("lab-ada", &params, &with(epoch + 5)).await.unwrap();
+    service.death().await.unwrap();
+    // The next leadership is later than all of them, even without the Lease.
+    let leases: Api<Lease> = Api::namespaced(site.cluster.client.clone(), site.name());
+    leases.delete(LEASE, &DeleteParams::default()).await.unwrap();
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    until_running(&ada, "ada").await;
+    ada.stop_to_end("ada").await.unwrap();
+    start(&ada, "ada").await;
+    assert!(epoch_of(&site, "ada").await > epoch + 5);
+    ada.stop_to_end("ada").await.unwrap();
+    site.leave().await;
+}
+
+fn signal(service: &Service, signal: Signal) {
+    let pid = i32::try_from(service.pid().unwrap()).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+async fn record_of(site: &Site, user: &str) -> Value {
+    site.spawns().get(&format!("lab-{user}")).await.unwrap().data
+}
+
+async fn epoch_of(site: &Site, user: &str) -> u64 {
+    record_of(site, user).await["spec"]["epoch"].as_u64().unwrap()
+}
+
+async fn uid_of_pod(site: &Site, user: &str) -> String {
+    let pods: Api<Pod> = Api::namespaced(site.cluster.client.clone(), &site.namespace("labs").await);
+    pods.get(&format!("nb-{user}")).await.unwrap().metadata.uid.unwrap()
+}
+
+async fn holder(site: &Site) -> Option<String> {
+    let leases: Api<Lease> = Api::namespaced(site.cluster.client.clone(), site.name());
+    leases.get(LEASE).await.unwrap().spec.unwrap().holder_identity
+}
