@@ -7,8 +7,11 @@ use crate::tree::read;
 /// The interfaces of a policy that are not hooks: nobody can require them, and each SDK treats them in its own way.
 const NO_HOOKS: [&str; 2] = ["config", "prepare"];
 
+/// Returns the name of a hook in an item of a list.
+type Name = fn(&str) -> Option<String>;
+
 /// Each list: its file, the text before it, the text after it, and the name in one of its items.
-const LISTS: [(&str, &str, &str, fn(&str) -> Option<String>); 5] = [
+const LISTS: [(&str, &str, &str, Name); 5] = [
     ("host/core/src/config/policies.rs", "impl HookName {", "\n}\n", quoted),
     ("host/policies/src/contract/hooks/mod.rs", "\nexports! {", "\n}\n", quoted),
     ("sdk/rust/src/component.rs", "\nimplements!(", ");", after_colon),

@@ -10,7 +10,7 @@ use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_running;
 
 use crate::labs::{service_with, start};
-use crate::site::{ONE_NAMESPACE, Site};
+use crate::site::{ONE_NAMESPACE, Site, until};
 
 /// The name of the Lease of an installation that has the name of its namespace.
 const LEASE: &str = "wasmspawner";
@@ -44,6 +44,7 @@ async fn one_process_leads_and_another_takes_over() {
     eve.stop_to_end("eve").await.unwrap();
     start(&eve, "eve").await;
     assert!(epoch_of(&site, "eve").await > epoch);
+    until(async || record_of(&site, "eve").await["status"]["status"] == "running").await;
     let (record, pod) = (record_of(&site, "eve").await, uid_of_pod(&site, "eve").await);
     signal(&first, Signal::CONT);
     first.death().await.unwrap();

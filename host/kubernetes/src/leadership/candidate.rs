@@ -23,7 +23,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(2);
 const RENEWED_FOR: Duration = Duration::from_secs(6);
 
 /// The time limit of one request.
-const REQUEST: Duration = Duration::from_secs(2);
+const REQUEST: Duration = Duration::from_secs(3);
 
 /// A process that wants to lead.
 pub struct Candidate {
@@ -81,9 +81,10 @@ impl Candidate {
         }
     }
 
-    /// Renews the Lease until this process has lost it.
+    /// Renews the Lease until another process has taken it. While the API server does not answer, nothing is changed; if
+    /// nobody has taken the Lease meanwhile, this process goes on where it was.
     pub async fn keep(&mut self) {
-        while self.leadership.may_change() || self.held.is_some() {
+        loop {
             tokio::select! {
                 () = tokio::time::sleep(RENEW_EVERY) => {}
                 () = self.leadership.lost() => return,
@@ -92,10 +93,6 @@ impl Candidate {
             match in_time(self.renew()).await {
                 Ok(true) => self.leadership.extend(sent + RENEWED_FOR),
                 Ok(false) => return self.leadership.lose("another process has taken the Lease"),
-                Err(error) if !self.leadership.may_change() => {
-                    tracing::error!(%error, "the Lease of the service could not be renewed in time");
-                    return self.leadership.lose("the Lease was not renewed in time");
-                }
                 Err(error) => tracing::warn!(%error, "the Lease of the service cannot be renewed now"),
             }
         }

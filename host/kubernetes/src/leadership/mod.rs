@@ -72,6 +72,7 @@ impl Leadership {
         if !self.0.lost.is_cancelled() {
             tracing::error!(why, "another process leads now; this one changes nothing any more");
         }
+        self.0.lost.cancel();
         self.end();
     }
 
@@ -87,9 +88,9 @@ impl Leadership {
         self.0.lost.cancelled().await;
     }
 
+    /// Allows no change from now on.
     fn end(&self) {
         self.0.until.store(0, Ordering::Relaxed);
-        self.0.lost.cancel();
     }
 
     fn begin(&self, epoch: u64) {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use wasmspawner_core::config::OnFailure;
 
-use super::link::{Link, StandsIn};
 use crate::engine::Engine;
 use crate::errors::LoadError;
 use crate::limits::patience::Patience;
@@ -22,6 +21,14 @@ use crate::source::spec::PolicySpec;
 pub(crate) struct LastGood {
     pub(crate) policy: Policy,
     answers: AtomicU64,
+}
+
+/// The policy that an earlier version stands in for.
+pub(crate) struct StandsIn {
+    /// The policy as the configuration has it.
+    pub(crate) spec: PolicySpec,
+    /// The reason that it could not be loaded.
+    pub(crate) error: LoadError,
 }
 
 impl LastGood {
@@ -62,7 +69,7 @@ impl LastGood {
         error: LoadError,
         engine: &Arc<Engine>,
         patience: &Patience,
-    ) -> Result<(Link, (VersionRecord, Bytes)), LoadError> {
+    ) -> Result<(Policy, StandsIn, (VersionRecord, Bytes)), LoadError> {
         let falls_back = spec.on_failure == OnFailure::LastGood;
         let Some(records) = engine.versions.as_ref().filter(|_| falls_back) else { return Err(error) };
         let Some(record) = records.record(&spec.name) else { return Err(error) };
@@ -75,8 +82,7 @@ impl LastGood {
             tracing::error!(%error, digest = %policy.digest, "the policy cannot be loaded; the version that is kept stands in for it");
             policy.note_error(format!("stands in for a version that is not loaded: {}", error.kind));
             let record = record.with_in_use(version);
-            let stands_in = Some(StandsIn { spec, error });
-            return Ok((Link { policy, candidate: None, last_good: None, stands_in }, (record, bytes)));
+            return Ok((policy, StandsIn { spec, error }, (record, bytes)));
         }
         Err(error)
     }

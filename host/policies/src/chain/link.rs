@@ -7,10 +7,10 @@ use wasmspawner_core::config::OnFailure;
 
 use super::answer_json::answer_json;
 use super::candidate::Candidate;
-use super::last_good::LastGood;
+use super::last_good::{LastGood, StandsIn};
 use crate::contract::hooks::Question;
 use crate::engine::Engine;
-use crate::errors::{CallBlame, CallError, LoadError};
+use crate::errors::{CallBlame, CallError};
 use crate::policy::Policy;
 use crate::reports::loaded_policy::LoadedPolicy;
 use crate::reports::version_record::Predecessor;
@@ -24,14 +24,6 @@ pub(crate) struct Link {
     pub(crate) last_good: Option<LastGood>,
     /// Set if this policy is an earlier version, which answers because the configured one could not be loaded.
     pub(crate) stands_in: Option<StandsIn>,
-}
-
-/// The policy that an earlier version stands in for.
-pub(crate) struct StandsIn {
-    /// The policy as the configuration has it.
-    pub(crate) spec: PolicySpec,
-    /// The reason that it could not be loaded.
-    pub(crate) error: LoadError,
 }
 
 impl Deref for Link {

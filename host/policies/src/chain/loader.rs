@@ -44,9 +44,11 @@ pub(crate) async fn load_chain(
         let (policy, bytes) = match load_one(engine, spec.clone(), component, &patience).await {
             Ok(loaded) => loaded,
             Err(error) if before.is_none() => {
-                let (stand_in, record) = LastGood::instead_of(spec, error, engine, &patience).await?;
+                let (policy, stands_in, record) =
+                    LastGood::instead_of(spec, error, engine, &patience).await?;
                 records.push(record);
-                chain.push(Arc::new(Link { candidate, ..stand_in }));
+                let stands_in = Some(stands_in);
+                chain.push(Arc::new(Link { policy, candidate, last_good: None, stands_in }));
                 continue;
             }
             Err(error) => return Err(error),

@@ -7,6 +7,7 @@ mod workloads;
 use std::fmt::Debug;
 
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service, ServiceAccount,
 };
@@ -203,6 +204,19 @@ async fn the_admission_policy_allows_nothing_but_records_in_the_service_s_namesp
     let take = Patch::Merge(json!({ "metadata": { "labels": { "wasmspawner.io/instance": site.name() } } }));
     stolen.refused(mine.patch("lab-grace", &PatchParams::default(), &take).await, "take it over");
     create(&mine, record("lab-ada", site.name())).await.expect("what the service does is allowed");
+
+    let leases: Api<Lease> = stolen.of(site.name());
+    let of_others: Api<Lease> = Api::namespaced(admin.clone(), site.name());
+    create(&of_others, named("leader-of-something")).await.unwrap();
+    let instance = json!({ "wasmspawner.io/instance": site.name() });
+    let mut seized = serde_json::to_value(of_others.get("leader-of-something").await.unwrap()).unwrap();
+    seized["metadata"]["labels"] = instance.clone();
+    seized["spec"] = json!({ "holderIdentity": "intruder" });
+    let seized = serde_json::from_value(seized).unwrap();
+    let seized = leases.replace("leader-of-something", &PostParams::default(), &seized).await;
+    stolen.refused(seized.map(drop), "seize the Lease of another controller");
+    stolen.refused(create(&leases, named("another")).await, "a Lease without the labels of the service");
+    create(&leases, labelled("wasmspawner", &instance)).await.expect("the service's own Lease");
 
     let maps: Api<ConfigMap> = stolen.of(site.name());
     stolen.refused(create(&maps, labelled("a", &labels(site.name()))).await, "a lab's config map");
