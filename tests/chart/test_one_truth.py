@@ -112,13 +112,11 @@ def test_the_service_makes_pods_beside_itself_only_where_nodes_pull_images(chart
                 rule["resourceNames"] = ["butler"]
     assert of_kinds(rendered, *kinds) == of_kinds(expected, *kinds)
 
-    def environment(rendered):
-        return {
-            each["name"] for each in one(rendered, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"]
-        }
 
-    without = chart.render(merged(MINIMAL, values))
-    assert environment(rendered) - environment(without) == {"WASMSPAWNER_POD_NAME", "WASMSPAWNER_POD_UID"}
+def test_the_service_knows_its_own_pod(chart):
+    (container,) = one(chart.render(MINIMAL), "Deployment")["spec"]["template"]["spec"]["containers"]
+    fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"] if "valueFrom" in each}
+    assert fields == {"WASMSPAWNER_POD_NAME": "metadata.name", "WASMSPAWNER_POD_UID": "metadata.uid"}
 
 
 def test_the_service_makes_environments_only_where_it_is_configured(chart):

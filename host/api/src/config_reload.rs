@@ -17,8 +17,9 @@ use wasmspawner_telemetry::Reload;
 /// The period of the check for changed files.
 const REREAD: Duration = Duration::from_secs(2);
 
-/// The pauses before policies that could not be loaded at the start are tried again: at first, and at most.
-const TRY_AGAIN: (Duration, Duration) = (Duration::from_secs(4), Duration::from_mins(5));
+/// The pause before policies that could not be loaded at the start are tried again: the first, and the longest one.
+const FIRST_PAUSE: Duration = Duration::from_secs(4);
+const MAX_PAUSE: Duration = Duration::from_mins(5);
 
 /// The source of the configuration.
 #[derive(Clone)]
@@ -136,7 +137,7 @@ impl ConfigReload {
             shutdown.run_until_cancelled(self.reload_and_log()).await;
         }
         let mut again = tokio::time::interval(REREAD);
-        let mut pause = TRY_AGAIN.0;
+        let mut pause = FIRST_PAUSE;
         let mut next_try = Instant::now() + pause;
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {
             let contents = self.source.contents().await;
@@ -152,7 +153,7 @@ impl ConfigReload {
                 shutdown.run_until_cancelled(self.reload_and_log()).await;
             }
             if due {
-                pause = (pause * 2).min(TRY_AGAIN.1);
+                pause = (pause * 2).min(MAX_PAUSE);
                 next_try = Instant::now() + pause;
             }
         }

@@ -1,5 +1,6 @@
 //! The process that leads an installation looks after its labs; another waits until it leads.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,9 +25,32 @@ pub(crate) struct Led {
     /// Follows the cluster. It goes on while the service drains.
     spawner: JoinHandle<()>,
     spawner_stop: CancellationToken,
-    /// Keeps the Lease, until it is to be given back.
-    lease: JoinHandle<()>,
+    /// `None` where there is no other process, and no Lease.
+    lease: Option<HeldLease>,
+}
+
+/// The task that renews the Lease until it is to be given back.
+struct HeldLease {
+    renewal: JoinHandle<()>,
     give_back: CancellationToken,
+}
+
+impl HeldLease {
+    fn keep(mut candidate: Candidate) -> Self {
+        let give_back = CancellationToken::new();
+        let asked = give_back.clone();
+        let renewal = tokio::spawn(async move {
+            if asked.run_until_cancelled(Box::pin(candidate.keep())).await.is_none() {
+                candidate.release().await;
+            }
+        });
+        Self { renewal, give_back }
+    }
+
+    async fn give_back(self) -> anyhow::Result<()> {
+        self.give_back.cancel();
+        self.renewal.await.context("the task that keeps the Lease panicked")
+    }
 }
 
 impl Led {
@@ -41,8 +65,10 @@ impl Led {
         cluster_stop.cancel();
         background.close();
         background.wait().await;
-        self.give_back.cancel();
-        self.lease.await.context("the task that keeps the Lease panicked")
+        match self.lease {
+            Some(lease) => lease.give_back().await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -55,20 +81,15 @@ pub(crate) async fn lead(
     prepulls: LivePrepulls,
     background: &TaskTracker,
     stop: &CancellationToken,
-) -> anyhow::Result<Option<Led>> {
-    let (mut lease, give_back) = (tokio::spawn(async {}), CancellationToken::new());
+) -> Option<Led> {
+    let mut lease = None;
     if let Some(mut candidate) = candidate {
-        if stop.run_until_cancelled(Box::pin(candidate.acquire())).await.is_none() {
-            return Ok(None);
-        }
-        let give_back = give_back.clone();
-        lease = tokio::spawn(async move {
-            if give_back.run_until_cancelled(Box::pin(candidate.keep())).await.is_none() {
-                candidate.release().await;
-            }
-        });
+        stop.run_until_cancelled(Box::pin(candidate.acquire())).await?;
+        lease = Some(HeldLease::keep(candidate));
     }
-    follow_images(background, labs, connection, prepulls, stop)?;
+    let request_timeout = labs.context().config.current().kubernetes.request_timeout;
+    let request_timeout = request_timeout.unsigned_abs();
+    follow_images(background, labs, connection, prepulls, request_timeout, stop);
     let spawner_stop = CancellationToken::new();
     let running = spawner::run(labs.clone(), connection.watches.clone(), spawner_stop.clone());
     // If that task ends early, the service would work with outdated knowledge. It therefore stops, and is started
@@ -79,7 +100,7 @@ pub(crate) async fn lead(
         drop(end);
     });
     drain(labs, stop).await;
-    Ok(Some(Led { spawner, spawner_stop, lease, give_back }))
+    Some(Led { spawner, spawner_stop, lease })
 }
 
 /// Returns the candidate for leading this installation.
@@ -94,16 +115,20 @@ pub(crate) fn candidate(
     Ok(Candidate::new(client, namespace, kubernetes.instance(), identity, leadership.clone()))
 }
 
-/// Returns the name by which this process holds the Lease. It is that of an earlier process of the same pod, or with the
-/// same state directory: only one process has either at a time, so the next one need not wait until the Lease has ended.
+/// Returns the name by which this process holds the Lease: that of its pod, or else the one in its state directory. A
+/// process that is started again there has the same name, and takes its Lease back at once; there are never two.
 fn identity(state_dir: Option<&Path>) -> anyhow::Result<String> {
     if let Some(pod) = own_pod() {
         return Ok(format!("{}_{}", pod.name, pod.uid));
     }
     let fresh = || format!("{}_{}", uname().nodename().to_string_lossy(), random_token());
     let Some(file) = state_dir.map(|state_dir| state_dir.join("lease-holder")) else { return Ok(fresh()) };
-    if let Ok(identity) = std::fs::read_to_string(&file) {
-        return Ok(identity);
+    match std::fs::read_to_string(&file) {
+        Ok(identity) if !identity.is_empty() => return Ok(identity),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("{} cannot be read", file.display()));
+        }
+        _ => {}
     }
     let identity = fresh();
     whole_file::write(&file, identity.as_bytes())

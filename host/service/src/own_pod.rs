@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-/// The pod of this service, as the chart names it in the environment.
+/// Returns the pod of this service, from `WASMSPAWNER_POD_NAME` and `WASMSPAWNER_POD_UID`; `None` if either is not set.
 pub(crate) fn own_pod() -> Option<OwnerReference> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     Some(OwnerReference {

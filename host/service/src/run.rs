@@ -75,7 +75,7 @@ pub async fn run(
         None => None,
     };
     // Nobody else can use the state directory of the one-machine cluster.
-    let leadership = Leadership::new(one_machine.is_none());
+    let leadership = if one_machine.is_some() { Leadership::alone() } else { Leadership::by_lease() };
     let connection = match &one_machine {
         Some(one_machine) => Connection::in_process(one_machine.client()),
         None => connect(&config, &leadership, &metrics).await?,
@@ -144,7 +144,7 @@ pub async fn run(
             lead(candidate, &labs, &connection, prepulls, &background, &stop),
         );
         reloading.context("cannot install the handler of SIGHUP")?;
-        if let Some(led) = led? {
+        if let Some(led) = led {
             led.end(&cluster_stop, &background).await?;
         }
         anyhow::Ok(())

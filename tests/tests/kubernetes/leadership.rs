@@ -59,6 +59,7 @@ async fn one_process_leads_and_another_takes_over() {
     until_running(&ada, "ada").await;
     // A process that is started again on the same state need not wait either.
     first.crash_and_restart().await.unwrap();
+    assert!(!first.log().contains("this one stands by"), "{}", first.log());
     for lab in ["ada", "eve"] {
         first.user(lab).unwrap().stop_to_end(lab).await.unwrap();
     }

@@ -153,7 +153,7 @@ async fn no_question_is_answered_while_a_policy_is_missing() {
     let door = PolicySpec { config: json!({"deny": ["guests"]}), ..PolicySpec::new("door", file.clone()) };
     let (policies, failed) = Policies::open(vec![site(), door], options).await.unwrap();
     assert!(failed.unwrap().to_string().contains("door.wasm"));
-    assert!(policies.are_missing() && policies.loaded().is_empty());
+    assert!(policies.missing().is_some() && policies.loaded().is_empty());
     let guest = spawn_request(user("eve", &["guests"]));
     let error = policies.authorize(&guest).await.unwrap_err();
     assert_eq!((error.policy.as_str(), error.kind.name()), ("door", "not_loaded"));
@@ -166,6 +166,7 @@ async fn no_question_is_answered_while_a_policy_is_missing() {
     assert!(policies.customize(&LabRequest::default()).await.is_err());
 
     std::fs::copy(guests::component("policy-deny-group"), &file).unwrap();
+    // A change is reported when two looks in a row have seen the same file.
     assert!(policies.files_have_changed().await || policies.files_have_changed().await);
     policies.reload().await.unwrap();
     assert!(matches!(policies.authorize(&guest).await.unwrap().last().unwrap().value, Verdict::Deny(_)));

@@ -84,7 +84,8 @@ kinds! {
     SERVICE_UNAVAILABLE =>
         ClusterUnavailable "cluster_unavailable", HubUnavailable "hub_unavailable",
         IdentityProviderUnavailable "identity_provider_unavailable", NotReady "not_ready",
-        PoliciesMissing "policies_missing", PolicyUnavailable "policy_unavailable", ShuttingDown "shutting_down", TooManyLaunchers "too_many_launchers",
+        PoliciesMissing "policies_missing", PolicyUnavailable "policy_unavailable",
+        ShuttingDown "shutting_down", TooManyLaunchers "too_many_launchers",
         UnreadableRecord "unreadable_record";
 }
 

@@ -32,7 +32,7 @@ async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,
-            "not ready: the policies or the first list of labs are not loaded yet\n",
+            "not ready: another process leads, or the labs are not known yet; the log says which\n",
         )
     }
 }
@@ -50,7 +50,7 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     let (wanted, ready) = Pools::new(labs.clone()).count_workers();
     metrics.set_workers(wanted, ready);
     metrics.set_unreadable_records(labs.count_unreadable());
-    metrics.set_policies_missing(context.policies.are_missing());
+    metrics.set_policies_missing(context.policies.missing().is_some());
     metrics.set_history(context.history.len());
     for (kind, silence) in context.clusters.own().store.silence() {
         metrics.set_watch_silence(kind, silence);

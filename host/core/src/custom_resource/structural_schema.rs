@@ -80,20 +80,20 @@ fn choose(fields: &mut Map<String, Value>, variants: Vec<Value>) {
     }
 }
 
-/// Returns values that together have every field and every word of a structural schema.
+/// Returns values that together have every field and every enum value of a structural schema.
 pub(crate) fn examples(schema: &Value) -> Vec<Value> {
-    (0..count_words(schema)).map(|nth| example(schema, nth)).collect()
+    (0..longest_enum(schema)).map(|nth| example(schema, nth)).collect()
 }
 
 /// Returns the length of the longest enumeration in a schema, which is 1 if it has none.
-fn count_words(schema: &Value) -> usize {
+fn longest_enum(schema: &Value) -> usize {
     let words = schema.get("enum").and_then(Value::as_array).map_or(1, Vec::len);
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
     let others = [schema.get("items"), schema.get("additionalProperties")].into_iter().flatten();
-    properties.chain(others).map(count_words).fold(words, usize::max)
+    properties.chain(others).map(longest_enum).fold(words, usize::max)
 }
 
-/// Returns a value with every field of a schema. Where it has an enumeration, the `nth` word is taken.
+/// Returns a value with every field of a schema. Where it has an enumeration, the `nth` value is taken.
 fn example(schema: &Value, nth: usize) -> Value {
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
         return words.iter().cycle().nth(nth).cloned().unwrap_or_default();

@@ -13,8 +13,8 @@ pub const PLURAL: &str = "spawns";
 /// The finalizer that turns `kubectl delete spawn` into a stop of the lab.
 pub const FINALIZER: &str = "wasmspawner.io/stop";
 
-/// Returns records that together have every field and every word that this version of the service may write. They name
-/// no spawn: they are for finding out whether the definition in a cluster takes them.
+/// Returns records that together have every field and every enum value that this version of the service may write. They
+/// name no spawn: they are for finding out whether the definition in a cluster takes them.
 pub fn complete_records() -> Vec<Value> {
     examples(&schema())
 }
@@ -100,7 +100,7 @@ mod tests {
             json!(["starting", "running", "terminating", "failed"])
         );
     }
-    /// Adds the path of each field, and of each word with its value.
+    /// Adds the path of each field, and of each enum value.
     fn note(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         match value {
             Value::Object(fields) => {

@@ -17,13 +17,13 @@ fn shared<S: Serializer>(lab: &Arc<LabDescription>, serializer: S) -> Result<S::
     lab.as_ref().serialize(serializer)
 }
 
+fn to_share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<LabDescription>, D::Error> {
+    LabDescription::deserialize(deserializer).map(Arc::new)
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(epoch: &u64) -> bool {
     *epoch == 0
-}
-
-fn to_share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<LabDescription>, D::Error> {
-    LabDescription::deserialize(deserializer).map(Arc::new)
 }
 
 /// The desired state of a spawn.

@@ -52,7 +52,7 @@ impl Candidate {
 
     /// Waits until this process leads.
     pub async fn acquire(&mut self) {
-        let (mut seen, mut told) = (None, String::new());
+        let (mut seen, mut told) = (None, Told::Nothing);
         loop {
             let sent = since_boot();
             match in_time(self.try_to_take(&mut seen, sent)).await {
@@ -64,17 +64,14 @@ impl Candidate {
                     return;
                 }
                 Ok(None) => {
-                    if told.is_empty() {
-                        "standing by".clone_into(&mut told);
+                    if told.changes_to(Told::StandsBy) {
                         tracing::info!(lease = self.name, "another process leads; this one stands by");
                     }
                 }
                 Err(error) => {
-                    let problem = error.to_string();
-                    if problem != told {
-                        tracing::error!(lease = self.name, %error, "the Lease of the service cannot be taken; until then, this process changes nothing");
+                    if told.changes_to(Told::Problem(error.to_string())) {
+                        tracing::error!(lease = self.name, %error, "the Lease cannot be taken, so this process changes nothing; does its account have the permission for leases in deploy/permissions?");
                     }
-                    told = problem;
                 }
             }
             tokio::time::sleep(RENEW_EVERY).await;
@@ -84,6 +81,7 @@ impl Candidate {
     /// Renews the Lease until another process has taken it. While the API server does not answer, nothing is changed; if
     /// nobody has taken the Lease meanwhile, this process goes on where it was.
     pub async fn keep(&mut self) {
+        let mut told = Told::Nothing;
         loop {
             tokio::select! {
                 () = tokio::time::sleep(RENEW_EVERY) => {}
@@ -91,9 +89,18 @@ impl Candidate {
             }
             let sent = since_boot();
             match in_time(self.renew()).await {
-                Ok(true) => self.leadership.extend(sent + RENEWED_FOR),
+                Ok(true) => {
+                    self.leadership.extend(sent + RENEWED_FOR);
+                    if told.changes_to(Told::Nothing) {
+                        tracing::info!(lease = self.name, "the Lease is renewed again");
+                    }
+                }
                 Ok(false) => return self.leadership.lose("another process has taken the Lease"),
-                Err(error) => tracing::warn!(%error, "the Lease of the service cannot be renewed now"),
+                Err(error) => {
+                    if told.changes_to(Told::Problem(error.to_string())) {
+                        tracing::warn!(lease = self.name, %error, "the Lease cannot be renewed now");
+                    }
+                }
             }
         }
     }
@@ -126,12 +133,11 @@ impl Candidate {
     /// Renews the Lease. Returns false if it is another's.
     async fn renew(&mut self) -> Result<bool, LeaseError> {
         while let Some(mut lease) = self.held.clone() {
-            let before = epoch(&lease);
-            let epochs = [before, self.leadership.epoch()];
+            // Greater than before if a number in the records was.
+            let (before, now) = (epoch(&lease), self.leadership.epoch());
             if let Some(spec) = &mut lease.spec {
                 spec.renew_time = Some(MicroTime(Timestamp::now()));
-                // Greater than before if a number in the records was.
-                spec.lease_transitions = i32::try_from(self.leadership.epoch()).ok();
+                spec.lease_transitions = i32::try_from(now).ok();
             }
             if let Some(renewed) = won(self.replace(&lease).await)? {
                 self.held = Some(renewed);
@@ -140,15 +146,13 @@ impl Candidate {
             // Another has written it, or the answer to an earlier attempt was lost, or somebody has deleted it.
             let found = match self.leases.get_opt(&self.name).await? {
                 Some(found) => found,
-                None => {
-                    match won(self.leases.create(&PostParams::default(), &self.fresh(epochs[1])).await)? {
-                        Some(created) => created,
-                        None => continue,
-                    }
-                }
+                None => match won(self.leases.create(&PostParams::default(), &self.fresh(now)).await)? {
+                    Some(created) => created,
+                    None => continue,
+                },
             };
             let holder = found.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
-            if holder != Some(self.identity.as_str()) || !epochs.contains(&epoch(&found)) {
+            if holder != Some(self.identity.as_str()) || ![before, now].contains(&epoch(&found)) {
                 self.held = None;
                 return Ok(false);
             }
@@ -161,7 +165,7 @@ impl Candidate {
         self.leases.replace(&self.name, &PostParams::default(), lease).await
     }
 
-    /// Returns a Lease where there is none.
+    /// Returns a new Lease, for when there is none.
     fn fresh(&self, epoch: u64) -> Lease {
         let metadata = ObjectMeta {
             name: Some(self.name.clone()),
@@ -176,6 +180,23 @@ impl Candidate {
     }
 }
 
+/// What the log says already.
+#[derive(PartialEq, Eq)]
+enum Told {
+    Nothing,
+    StandsBy,
+    Problem(String),
+}
+
+impl Told {
+    /// Returns true if this is something else than before.
+    fn changes_to(&mut self, next: Self) -> bool {
+        let changed = *self != next;
+        *self = next;
+        changed
+    }
+}
+
 /// The reason why a Lease cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 enum LeaseError {
@@ -185,7 +206,7 @@ enum LeaseError {
     Client(#[from] kube::Error),
 }
 
-/// Returns `None` if another process has written the Lease first.
+/// Returns `None` if somebody else has written or deleted the Lease meanwhile.
 fn won(answer: kube::Result<Lease>) -> Result<Option<Lease>, LeaseError> {
     match answer {
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(None),

@@ -35,15 +35,23 @@ struct State {
 
 /// The error of a change that is not sent, because another process may lead.
 #[derive(Debug, thiserror::Error)]
-#[error("this process does not lead, so that it may change nothing")]
+#[error("this process does not hold the Lease now, so it sends no change; the log says why")]
 struct NotLeading;
 
 impl Leadership {
-    /// Creates a leadership that begins when a [`Candidate`] takes the Lease. If there is none, because no other process
-    /// can be beside this one, it has begun.
-    pub fn new(with_lease: bool) -> Self {
+    /// Creates a leadership that begins when a [`Candidate`] takes the Lease.
+    pub fn by_lease() -> Self {
+        Self::until(0)
+    }
+
+    /// Creates the leadership of a process beside which there can be no other.
+    pub fn alone() -> Self {
+        Self::until(u64::MAX)
+    }
+
+    fn until(until: u64) -> Self {
         Self(Arc::new(State {
-            until: AtomicU64::new(if with_lease { 0 } else { u64::MAX }),
+            until: AtomicU64::new(until),
             epoch: AtomicU64::default(),
             lost: CancellationToken::new(),
         }))
@@ -59,8 +67,8 @@ impl Leadership {
         self.0.epoch.load(Ordering::Relaxed)
     }
 
-    /// Makes the number greater than `other`, the greatest of the records: somebody may have deleted the Lease, which
-    /// counts.
+    /// Raises the number above `other`, the greatest in the records. The numbers of a Lease that was deleted and made again
+    /// begin with 1.
     pub fn exceed(&self, other: u64) {
         if self.epoch() > 0 {
             self.0.epoch.fetch_max(other.saturating_add(1), Ordering::Relaxed);
@@ -68,7 +76,7 @@ impl Leadership {
     }
 
     /// Ends the leadership, because another process leads.
-    pub fn lose(&self, why: &str) {
+    fn lose(&self, why: &str) {
         if !self.0.lost.is_cancelled() {
             tracing::error!(why, "another process leads now; this one changes nothing any more");
         }
@@ -76,9 +84,9 @@ impl Leadership {
         self.end();
     }
 
-    /// Ends the leadership if `epoch`, the number of whoever has written something last, is greater than its own.
-    pub fn compare(&self, epoch: u64) {
-        if self.epoch() > 0 && epoch > self.epoch() && self.may_change() {
+    /// Ends the leadership if `epoch`, the number in a record, is greater than its own.
+    pub fn end_if_later(&self, epoch: u64) {
+        if self.epoch() > 0 && epoch > self.epoch() {
             self.lose("a record was written by a later leader");
         }
     }
@@ -106,7 +114,7 @@ impl Leadership {
     }
 
     /// Wraps a client: requests that change something fail, unless this process leads at the moment they are sent.
-    pub fn guard(&self, client: Client) -> Client {
+    pub(crate) fn guard(&self, client: Client) -> Client {
         let (leadership, namespace) = (self.clone(), client.default_namespace().to_owned());
         let service = service_fn(move |request: Request<Body>| {
             let (client, refused) = (client.clone(), changes(&request) && !leadership.may_change());
@@ -143,7 +151,7 @@ mod tests {
 
     #[test]
     fn changes_are_allowed_for_a_time_and_never_after_a_loss() {
-        let leadership = Leadership::new(true);
+        let leadership = Leadership::by_lease();
         assert!(!leadership.may_change());
         leadership.begin(3);
         leadership.extend(since_boot() + SOON);
@@ -158,20 +166,20 @@ mod tests {
 
     #[test]
     fn only_a_later_leader_ends_a_leadership() {
-        let leadership = Leadership::new(true);
+        let leadership = Leadership::by_lease();
         leadership.begin(3);
         leadership.extend(since_boot() + SOON);
-        leadership.compare(2);
-        leadership.compare(3);
+        leadership.end_if_later(2);
+        leadership.end_if_later(3);
         leadership.exceed(7);
         assert_eq!(leadership.epoch(), 8, "the Lease was deleted and began anew");
-        leadership.compare(8);
+        leadership.end_if_later(8);
         assert!(leadership.may_change());
-        leadership.compare(9);
+        leadership.end_if_later(9);
         assert!(!leadership.may_change());
-        let alone = Leadership::new(false);
+        let alone = Leadership::alone();
         alone.exceed(5);
-        alone.compare(9);
+        alone.end_if_later(9);
         assert!(alone.may_change() && alone.epoch() == 0);
     }
 }

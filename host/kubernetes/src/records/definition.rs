@@ -18,9 +18,9 @@ const NAME: &str = "check-of-the-definition";
 const BAD_REQUEST: &str = "BadRequest";
 
 impl SpawnRecords {
-    /// Checks that the cluster keeps every field and word that this version of the service writes, by a dry run. An API
-    /// server drops the fields that its definition lacks without a word: the service would write them again and again,
-    /// and not find them after a restart.
+    /// Checks that the cluster keeps every field and enum value that this version of the service writes, by a dry run. An
+    /// API server silently drops the fields that its definition lacks: the service would write them again and again, and
+    /// not find them after a restart.
     pub async fn check_definition(&self) -> Result<(), DefinitionError> {
         for record in complete_records() {
             match self.dry_run(record).await {

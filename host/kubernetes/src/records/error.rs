@@ -25,8 +25,8 @@ pub enum RecordError {
     /// The record does not exist any more.
     #[error("the record does not exist any more")]
     Gone,
-    /// Another process of the service leads now, and has written the record.
-    #[error("another process of the service leads now")]
+    /// This process does not hold the Lease now, or a later leader has written the record.
+    #[error("this process does not lead now, so it does not write the record")]
     Superseded,
 }
 
@@ -41,7 +41,7 @@ pub struct NotInstalled;
 /// service.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
-    /// It lacks a field or a word, or asks for another field.
+    /// It lacks a field or an enum value, or asks for another field.
     #[error(
         "the custom resource spawns.wasmspawner.io in the cluster is that of another version, and cannot hold the \
          records of this one; install this version's with `wasmspawner crds | kubectl apply -f -`, or apply \

@@ -184,7 +184,7 @@ impl SpawnRecords {
 
     /// Fails if a later leader has written this record: it is not written over.
     fn require_leadership(&self, found: &StoredSpawn) -> Result<(), RecordError> {
-        self.leadership.compare(found.spec.epoch);
+        self.leadership.end_if_later(found.spec.epoch);
         if self.leadership.may_change() { Ok(()) } else { Err(RecordError::Superseded) }
     }
 

@@ -4,16 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use wasmspawner_core::config::OnFailure;
 
 use crate::engine::Engine;
-use crate::errors::LoadError;
 use crate::limits::patience::Patience;
 use crate::policy::Policy;
 use crate::policy::loader;
 use crate::reports::loaded_policy::{LastGoodReport, LoadedPolicy};
 use crate::reports::version_record::{Version, VersionRecord};
-use crate::signature::{Trust, TrustedKeys};
+use crate::signature::Trust;
 use crate::source::component_source::{Component, ComponentSource};
 use crate::source::spec::PolicySpec;
 
@@ -21,14 +19,6 @@ use crate::source::spec::PolicySpec;
 pub(crate) struct LastGood {
     pub(crate) policy: Policy,
     answers: AtomicU64,
-}
-
-/// The policy that an earlier version stands in for.
-pub(crate) struct StandsIn {
-    /// The policy as the configuration has it.
-    pub(crate) spec: PolicySpec,
-    /// The reason that it could not be loaded.
-    pub(crate) error: LoadError,
 }
 
 impl LastGood {
@@ -62,31 +52,6 @@ impl LastGood {
         (Some(version), loaded.map(|(policy, _)| Self { policy, answers: AtomicU64::default() }))
     }
 
-    /// Returns the kept version that stands in for a policy that cannot be loaded when the service starts, with its
-    /// record and its component. Without one, returns the error of that policy.
-    pub(crate) async fn instead_of(
-        spec: PolicySpec,
-        error: LoadError,
-        engine: &Arc<Engine>,
-        patience: &Patience,
-    ) -> Result<(Policy, StandsIn, (VersionRecord, Bytes)), LoadError> {
-        let falls_back = spec.on_failure == OnFailure::LastGood;
-        let Some(records) = engine.versions.as_ref().filter(|_| falls_back) else { return Err(error) };
-        let Some(record) = records.record(&spec.name) else { return Err(error) };
-        let keys = spec.signed_by.as_deref().map(TrustedKeys::read).transpose();
-        let Ok(keys) = keys else { return Err(error) };
-        let trust = Trust::new(keys.map(Arc::new), None);
-        for version in record.by_trust().filter(|version| trust.includes(version.key.as_ref())) {
-            let loaded = Box::pin(load(version, (&spec, &trust), engine, patience)).await;
-            let Some((policy, bytes)) = loaded else { continue };
-            tracing::error!(%error, digest = %policy.digest, "the policy cannot be loaded; the version that is kept stands in for it");
-            policy.note_error(format!("stands in for a version that is not loaded: {}", error.kind));
-            let record = record.with_in_use(version);
-            return Ok((policy, StandsIn { spec, error }, (record, bytes)));
-        }
-        Err(error)
-    }
-
     /// Counts an answer.
     pub(crate) fn answered(&self) {
         self.answers.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +65,7 @@ impl LastGood {
 }
 
 /// Loads a recorded version, with the grants and limits of the policy as it is configured now.
-async fn load(
+pub(super) async fn load(
     version: &Version,
     (spec, trust): (&PolicySpec, &Trust),
     engine: &Arc<Engine>,

@@ -7,7 +7,8 @@ use wasmspawner_core::config::OnFailure;
 
 use super::answer_json::answer_json;
 use super::candidate::Candidate;
-use super::last_good::{LastGood, StandsIn};
+use super::last_good::LastGood;
+use super::stand_in::StandIn;
 use crate::contract::hooks::Question;
 use crate::engine::Engine;
 use crate::errors::{CallBlame, CallError};
@@ -23,7 +24,7 @@ pub(crate) struct Link {
     /// The version that answers if the policy fails; `None` if the operator does not want one, or there is none.
     pub(crate) last_good: Option<LastGood>,
     /// Set if this policy is an earlier version, which answers because the configured one could not be loaded.
-    pub(crate) stands_in: Option<StandsIn>,
+    pub(crate) stand_in: Option<StandIn>,
 }
 
 impl Deref for Link {
@@ -37,7 +38,7 @@ impl Deref for Link {
 impl Link {
     /// Returns the policy as the configuration has it.
     pub(crate) fn configured(&self) -> &PolicySpec {
-        self.stands_in.as_ref().map_or(&self.policy.spec, |stands_in| &stands_in.spec)
+        self.stand_in.as_ref().map_or(&self.policy.spec, |stand_in| &stand_in.configured)
     }
 
     pub(crate) fn loaded(&self) -> LoadedPolicy {

@@ -58,12 +58,21 @@ impl Loaded {
         }
     }
 
+    /// Returns the reason for which no policy can be asked, if there is one.
+    pub(crate) fn missing(&self) -> Option<String> {
+        match self {
+            Self::Chain(_) => None,
+            Self::Failed { .. } => self.problem(),
+        }
+    }
+
     /// Returns the first policy that could not be loaded as it is configured, and the reason.
     pub(crate) fn problem(&self) -> Option<String> {
         match self {
-            Self::Chain(chain) => {
-                chain.iter().find_map(|link| link.stands_in.as_ref()).map(|for_it| for_it.error.to_string())
-            }
+            Self::Chain(chain) => chain
+                .iter()
+                .find_map(|link| link.stand_in.as_ref())
+                .map(|stand_in| stand_in.error.to_string()),
             Self::Failed { policy, problem, .. } => Some(format!("policy `{policy}`: {problem}")),
         }
     }

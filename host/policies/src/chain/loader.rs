@@ -10,6 +10,7 @@ use wasmspawner_core::config::OnFailure;
 use super::candidate::Candidate;
 use super::last_good::LastGood;
 use super::link::Link;
+use super::stand_in::StandIn;
 use crate::engine::Engine;
 use crate::errors::{LoadError, LoadErrorKind};
 use crate::limits::patience::Patience;
@@ -44,11 +45,10 @@ pub(crate) async fn load_chain(
         let (policy, bytes) = match load_one(engine, spec.clone(), component, &patience).await {
             Ok(loaded) => loaded,
             Err(error) if before.is_none() => {
-                let (policy, stands_in, record) =
-                    LastGood::instead_of(spec, error, engine, &patience).await?;
+                let (policy, stand_in, record) = StandIn::find(spec, error, engine, &patience).await?;
                 records.push(record);
-                let stands_in = Some(stands_in);
-                chain.push(Arc::new(Link { policy, candidate, last_good: None, stands_in }));
+                let stand_in = Some(stand_in);
+                chain.push(Arc::new(Link { policy, candidate, last_good: None, stand_in }));
                 continue;
             }
             Err(error) => return Err(error),
@@ -64,7 +64,7 @@ pub(crate) async fn load_chain(
         if policy.spec.on_failure == OnFailure::LastGood {
             records.push((record(&policy, version), bytes));
         }
-        chain.push(Arc::new(Link { policy, candidate, last_good, stands_in: None }));
+        chain.push(Arc::new(Link { policy, candidate, last_good, stand_in: None }));
     }
     // All policies are loaded, so the whole chain will be used.
     keep_records(engine, records).await;

@@ -8,6 +8,7 @@ pub(crate) mod link;
 pub(crate) mod loaded;
 pub(crate) mod loader;
 pub(crate) mod reload;
+pub(crate) mod stand_in;
 
 use std::sync::Arc;
 
@@ -134,9 +135,10 @@ impl Policies {
         self.live.load().problem()
     }
 
-    /// True if no question can be answered, because a policy could not be loaded since the service started.
-    pub fn are_missing(&self) -> bool {
-        matches!(**self.live.load(), Loaded::Failed { .. })
+    /// Returns the reason for which no question can be answered, if a policy could not be loaded since the service
+    /// started.
+    pub fn missing(&self) -> Option<String> {
+        self.live.load().missing()
     }
 
     /// Returns the policies of the chain, in order.
@@ -151,7 +153,12 @@ impl Policies {
 
     /// Returns the configuration of the policy with this name.
     pub fn spec(&self, policy: &PolicyName) -> Option<PolicySpec> {
-        self.live.load().chain().iter().find(|live| live.name() == policy).map(|live| live.spec.clone())
+        self.live
+            .load()
+            .chain()
+            .iter()
+            .find(|live| live.name() == policy)
+            .map(|live| live.configured().clone())
     }
 
     /// Returns the spawn form of the last policy that has one, or `None` if no policy has one.

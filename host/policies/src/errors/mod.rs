@@ -344,9 +344,6 @@ pub enum LoadErrorKind {
     /// A call of the policy while it was loaded failed.
     #[error("a test call at load time failed: {0}")]
     Trial(CallErrorKind),
-    /// The policy could not be loaded when the service started, so none of the policies is asked.
-    #[error("is not loaded: {0}")]
-    NotLoaded(String),
     /// The WebAssembly engine failed.
     #[error("the engine failed: {0}")]
     Engine(String),

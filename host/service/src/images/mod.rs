@@ -24,20 +24,16 @@ pub(crate) fn follow_images(
     labs: &Labs,
     connection: &Connection,
     prepulls: LivePrepulls,
+    request_timeout: Duration,
     stop: &CancellationToken,
-) -> anyhow::Result<()> {
+) {
     let context = Arc::clone(labs.context());
     let inventory = context.policies.inventory().clone();
     let kubernetes = context.config.current().kubernetes.clone();
-    let pods = PullPods::new(
-        connection,
-        kubernetes.namespace.as_str(),
-        kubernetes.instance(),
-        Duration::try_from(kubernetes.request_timeout)?,
-    );
+    let pods =
+        PullPods::new(connection, kubernetes.namespace.as_str(), kubernetes.instance(), request_timeout);
     let watches = connection.watches.clone();
     background.spawn(keep_fresh(context.config.follow(), inventory.clone(), stop.clone()));
     background.spawn(follow_nodes(watches, context.config.follow(), inventory, stop.clone()));
     background.spawn(Prepuller::new(context, pods, own_pod(), prepulls).run(stop.clone()));
-    Ok(())
 }

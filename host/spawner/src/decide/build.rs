@@ -68,7 +68,7 @@ pub(super) fn compose_answers(
 }
 
 /// Builds a lab with a pod of its own, or says which environment it needs first.
-pub(super) fn build_pod(
+pub(super) fn own_pod(
     rules: &SiteRules<'_>,
     approved: &Approved,
     mut spawn: ValidatedSpawn,
@@ -103,7 +103,7 @@ fn outlives_lab(approved: &Approved) -> bool {
 }
 
 /// Builds a lab that is put into a workload. It has no volume claims, and no environment.
-pub(super) fn build_in_workload(
+pub(super) fn in_workload(
     rules: &SiteRules<'_>,
     approved: &Approved,
     mut spawn: ValidatedSpawn,

@@ -109,7 +109,7 @@ pub(crate) async fn decide_with(
     let (spawn, cluster) =
         build::compose_answers(rules, approved, operation, spawn, names, answers, cluster)?;
     match &cluster.workload {
-        Some(workload) => build::build_in_workload(rules, approved, spawn, workload, operation),
-        None => build::build_pod(rules, approved, spawn, &cluster, operation),
+        Some(workload) => build::in_workload(rules, approved, spawn, workload, operation),
+        None => build::own_pod(rules, approved, spawn, &cluster, operation),
     }
 }

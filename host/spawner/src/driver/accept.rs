@@ -58,7 +58,7 @@ impl Driver {
         self.unanswered = refused.then_some(operation.job_id);
         let stored = written?;
         if stored.lacks_spec() {
-            // After a restart, the service would look for this lab in the wrong place.
+            // After a restart, the service could not continue this lab. The driver has the record, so that it deletes it.
             self.record = Some(stored);
             return Err(SpawnError::RecordIncomplete);
         }
@@ -233,8 +233,8 @@ impl Driver {
         Err(SpawnError::RecordTaken)
     }
 
-    /// True for the record of a lab that runs, or is to run. The record of a spawn that this driver has refused is none:
-    /// its request was late.
+    /// Returns true for the record of a lab that runs or is to run. A record that was written after its spawn was refused
+    /// does not count: nobody waits for that lab.
     fn is_live(&self, record: &StoredSpawn) -> bool {
         !record.deleting
             && record.spec.desired == Desired::Running

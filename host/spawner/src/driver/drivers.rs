@@ -25,24 +25,23 @@ impl Labs {
     /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver. `env`
     /// is `None` if it is not known yet.
     pub(crate) fn adopt(&self, key: &SpawnKey, stored: StoredSpawn, env: Option<Env>) {
-        if self.registry().get(key).is_some() {
+        let (handle, driver) = self.driver(key);
+        if !self.registry().insert_first(key, handle) {
             return;
         }
         let later = env.is_none().then(|| (stored.spec.place.clone(), stored.uid.clone()));
         let (name, uid) = (stored.name.to_string(), stored.uid.clone());
-        let recovered = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            let (handle, driver) = self.driver(key);
-            // The recovered lab is published here, before the service becomes ready.
-            (handle, recover::recover(driver, stored, env.unwrap_or_default()))
-        }));
-        if let Ok((handle, driver)) = recovered {
-            self.registry().insert(key.clone(), handle);
+        // The recovered lab is published here, before the service becomes ready.
+        let recover = || recover::recover(driver, stored, env.unwrap_or_default());
+        let recovered = std::panic::catch_unwind(AssertUnwindSafe(recover));
+        if let Ok(driver) = recovered {
             self.unreadable().remove(&uid);
             tokio::spawn(self.clone().run(key.clone(), driver));
             if let Some((place, spawn)) = later {
                 self.read_env_later(key.clone(), place, spawn);
             }
         } else {
+            self.registry().remove(key);
             self.context().metrics.panicked();
             let problem = "the service panics when it continues from it".to_owned();
             self.unreadable().add(UnreadableRecord { name, uid, problem });

@@ -337,6 +337,7 @@ impl Driver {
             Ok(stored) => {
                 let (deleting, complete) = (stored.deleting, stored.dropped.is_empty());
                 self.record = Some(*stored);
+                // What the API server has dropped would be dropped again: the next attempt comes after a pause.
                 if complete {
                     self.lab.in_flight.forget(Request::SaveRecord);
                 }

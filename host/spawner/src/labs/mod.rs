@@ -307,7 +307,7 @@ impl Labs {
     ) -> Result<(), SpawnError> {
         self.require_ready()?;
         // Policies that could not be loaded keep nobody from stopping a lab of their own.
-        if let Some(identity) = user.filter(|_| !self.context.policies.are_missing()) {
+        if let Some(identity) = user.filter(|_| self.context.policies.missing().is_none()) {
             let question = AuthorizeRequest {
                 action: Action::Stop,
                 user: User::from(identity),

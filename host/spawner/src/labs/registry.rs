@@ -48,6 +48,15 @@ impl Registry {
         self.handles.insert(key, handle);
     }
 
+    /// Inserts the first driver of a spawn. Returns false if it has one: there are never two.
+    pub(crate) fn insert_first(&mut self, key: &SpawnKey, handle: Handle) -> bool {
+        let is_first = !self.handles.contains_key(key);
+        if is_first {
+            self.insert(key.clone(), handle);
+        }
+        is_first
+    }
+
     pub(crate) fn remove(&mut self, key: &SpawnKey) {
         self.handles.remove(key);
         if let Some(keys) = self.of_users.get_mut(&key.lab.user) {

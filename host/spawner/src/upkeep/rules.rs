@@ -24,8 +24,7 @@ impl Rules {
 
     /// The reason for which no policy can be asked, if one could not be loaded since the service started.
     pub fn missing(&self) -> Option<String> {
-        let policies = &self.0.context().policies;
-        policies.problem().filter(|_| policies.are_missing())
+        self.0.context().policies.missing()
     }
 
     /// Loads all policies again. If one cannot be loaded, none is replaced. A reload that has begun is finished even if

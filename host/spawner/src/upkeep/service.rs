@@ -154,7 +154,12 @@ async fn initial_recovery(labs: &Labs) {
                 tracing::info!(labs = found, "the labs of the cluster are known");
                 return labs.mark_ready();
             }
-            Err(error) => tracing::warn!(error = %Causes(&error), ?pause, "the labs cannot be listed yet"),
+            Err(error @ RecoverError::Cluster(_)) => {
+                tracing::warn!(error = %Causes(&error), ?pause, "the labs cannot be listed yet");
+            }
+            Err(error) => {
+                tracing::error!(error = %Causes(&error), ?pause, "the service does not become ready");
+            }
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(10));
@@ -206,7 +211,7 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     let namespace = config.kubernetes.namespace.as_str();
     let on_change = |change| match change {
         RecordChange::Written(stored) => {
-            context.records.leadership().compare(stored.spec.epoch);
+            context.records.leadership().end_if_later(stored.spec.epoch);
             // Without a driver, the lab stays as it is until it is adopted.
             if labs.has_driver(&stored.key) {
                 labs.unreadable().remove(&stored.uid);
