@@ -115,7 +115,9 @@ def test_the_service_makes_pods_beside_itself_only_where_nodes_pull_images(chart
 
 def test_the_service_knows_its_own_pod(chart):
     (container,) = one(chart.render(MINIMAL), "Deployment")["spec"]["template"]["spec"]["containers"]
-    fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"] if "valueFrom" in each}
+    fields = {
+        each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"] if "valueFrom" in each
+    }
     assert fields == {"WASMSPAWNER_POD_NAME": "metadata.name", "WASMSPAWNER_POD_UID": "metadata.uid"}
 
 

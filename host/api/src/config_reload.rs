@@ -93,7 +93,9 @@ impl ConfigReload {
         detached(async move {
             // Boxed, because a configuration is large.
             let changes = Box::pin(this.replace()).await;
-            this.labs.context().metrics.reloaded(Reload::of(&changes));
+            let context = this.labs.context();
+            let is_complete = context.policies.problem().is_none();
+            context.metrics.reloaded(if is_complete { Reload::of(&changes) } else { Reload::Failed });
             changes
         })
         .await

@@ -271,6 +271,8 @@ pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow:
     let (policies, failed) = Policies::open(specs, options).await?;
     if let Some(error) = failed {
         tracing::error!(%error, "a policy cannot be loaded, so no lab can be started; it is tried again");
+    }
+    if policies.problem().is_some() {
         metrics.reloaded(Reload::Failed);
     }
     Ok(policies)

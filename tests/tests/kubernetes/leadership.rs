@@ -2,7 +2,8 @@
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use wasmspawner_tests::kubernetes::SKIPPED;
@@ -81,6 +82,15 @@ async fn a_record_of_a_later_leader_is_written_over_by_nobody() {
     let params = PatchParams::default();
     let refused = records.patch("lab-ada", &params, &with(epoch - 1)).await.unwrap_err();
     assert!(refused.to_string().contains("a later leader has written this"), "{refused}");
+    // That is no business of another installation, whose records have the same names.
+    let eve = service.user("eve").unwrap();
+    let mut foreign = records.get("lab-ada").await.unwrap();
+    foreign.metadata = ObjectMeta { name: Some("lab-eve".to_owned()), ..ObjectMeta::default() };
+    foreign.metadata.labels = Some([("wasmspawner.io/instance".to_owned(), "other".to_owned())].into());
+    (foreign.data["spec"]["epoch"], foreign.data["spec"]["user"]) = (json!(epoch + 90), json!("eve"));
+    records.create(&PostParams::default(), &foreign).await.unwrap();
+    assert_eq!(eve.spawn("eve").await.unwrap().problem().unwrap(), "409 record_taken");
+    until_running(&service.user("ada").unwrap(), "ada").await;
     // The service notices a later leader by its records, and ends.
     records.patch("lab-ada", &params, &with(epoch + 5)).await.unwrap();
     service.death().await.unwrap();
@@ -94,6 +104,7 @@ async fn a_record_of_a_later_leader_is_written_over_by_nobody() {
     start(&ada, "ada").await;
     assert!(epoch_of(&site, "ada").await > epoch + 5);
     ada.stop_to_end("ada").await.unwrap();
+    records.delete("lab-eve", &DeleteParams::default()).await.unwrap();
     site.leave().await;
 }
 

@@ -47,6 +47,7 @@ pub struct SpawnSpec {
     pub desired: Desired,
     /// The number of the leadership in which the service wrote this; each is greater than those before. 0 without a Lease.
     #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(max = 2_147_483_646))]
     pub epoch: u64,
     /// The operation under way, or the last one.
     pub operation: OperationSpec,

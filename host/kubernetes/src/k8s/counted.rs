@@ -9,6 +9,7 @@ use tower::service_fn;
 use tracing::Instrument;
 
 use super::health::Health;
+use crate::leadership::is_refused_by_guard;
 use wasmspawner_telemetry::{Metrics, trace};
 
 /// Wraps the client: each request is counted by verb and status, and its result updates `health`.
@@ -23,7 +24,9 @@ pub(super) fn counted(client: Client, metrics: Metrics, health: Health) -> Clien
             let answer: Result<Response<Body>, _> = client.send(request).instrument(span.clone()).await;
             let failed =
                 |status: StatusCode| status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED;
-            health.note(answer.as_ref().is_ok_and(|response| !failed(response.status())));
+            if !answer.as_ref().is_err_and(is_refused_by_guard) {
+                health.note(answer.as_ref().is_ok_and(|response| !failed(response.status())));
+            }
             let status = answer.as_ref().ok().map(|response| response.status().as_u16());
             metrics.kubernetes_request(verb, status, began.elapsed());
             trace::answered(&span, answer.as_ref().ok().map(Response::status));

@@ -12,7 +12,7 @@ use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::labels::INSTANCE_LABEL;
 use wasmspawner_core::values::digest::Digest;
 
-use super::lease::{Seen, Step, epoch, next_step, taken};
+use super::lease::{DURATION, Seen, Step, epoch, next_step, taken};
 use super::{Leadership, since_boot};
 
 /// The pause between two renewals, and between two looks at the Lease of another.
@@ -55,7 +55,7 @@ impl Candidate {
         let (mut seen, mut told) = (None, Told::Nothing);
         loop {
             let sent = since_boot();
-            match in_time(self.try_to_take(&mut seen, sent)).await {
+            match self.try_to_take(&mut seen, sent).await {
                 Ok(Some(lease)) => {
                     self.leadership.begin(epoch(&lease));
                     self.leadership.extend(sent + RENEWED_FOR);
@@ -88,7 +88,7 @@ impl Candidate {
                 () = self.leadership.lost() => return,
             }
             let sent = since_boot();
-            match in_time(self.renew()).await {
+            match self.renew().await {
                 Ok(true) => {
                     self.leadership.extend(sent + RENEWED_FOR);
                     if told.changes_to(Told::Nothing) {
@@ -107,25 +107,35 @@ impl Candidate {
 
     /// Gives the Lease back, so that others need not wait until it has ended. Changes nothing afterwards.
     pub async fn release(mut self) {
-        self.leadership.end();
+        self.leadership.end().await;
         let Some(mut lease) = self.held.take() else { return };
-        if let Some(spec) = &mut lease.spec {
-            spec.holder_identity = None;
-            spec.lease_duration_seconds = Some(1);
-        }
-        if let Err(error) = in_time(self.replace(&lease)).await {
+        let given_back = async {
+            // An answer may have been lost, so that the Lease is another than this process knows.
+            while won(self.replace(&without_holder(lease)).await)?.is_none() {
+                match self.get().await? {
+                    Some(found) if self.is_holder(&found) => lease = found,
+                    _ => break,
+                }
+            }
+            Ok::<_, LeaseError>(())
+        };
+        if let Err(error) = in_time(given_back).await {
             tracing::warn!(%error, "the Lease of the service cannot be given back; others take it when it has ended");
         }
     }
 
+    fn is_holder(&self, lease: &Lease) -> bool {
+        let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
+        holder == Some(self.identity.as_str())
+    }
+
     /// Takes the Lease if it can be taken now.
     async fn try_to_take(&self, seen: &mut Option<Seen>, now: Duration) -> Result<Option<Lease>, LeaseError> {
-        let Some(mut lease) = self.leases.get_opt(&self.name).await? else {
-            return won(self.leases.create(&PostParams::default(), &self.fresh(1)).await);
-        };
-        if next_step(&lease, &self.identity, seen, now) == Step::Wait {
+        let found = self.get().await?;
+        if next_step(found.as_ref(), &self.identity, seen, now) == Step::Wait {
             return Ok(None);
         }
+        let Some(mut lease) = found else { return won(self.create(&self.fresh(1)).await) };
         lease.spec = Some(self.spec(epoch(&lease) + 1));
         won(self.replace(&lease).await)
     }
@@ -138,21 +148,21 @@ impl Candidate {
             if let Some(spec) = &mut lease.spec {
                 spec.renew_time = Some(MicroTime(Timestamp::now()));
                 spec.lease_transitions = i32::try_from(now).ok();
+                spec.lease_duration_seconds = i32::try_from(DURATION.as_secs()).ok();
             }
             if let Some(renewed) = won(self.replace(&lease).await)? {
                 self.held = Some(renewed);
                 return Ok(true);
             }
             // Another has written it, or the answer to an earlier attempt was lost, or somebody has deleted it.
-            let found = match self.leases.get_opt(&self.name).await? {
+            let found = match self.get().await? {
                 Some(found) => found,
-                None => match won(self.leases.create(&PostParams::default(), &self.fresh(now)).await)? {
+                None => match won(self.create(&self.fresh(now)).await)? {
                     Some(created) => created,
                     None => continue,
                 },
             };
-            let holder = found.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
-            if holder != Some(self.identity.as_str()) || ![before, now].contains(&epoch(&found)) {
+            if !self.is_holder(&found) || ![before, now].contains(&epoch(&found)) {
                 self.held = None;
                 return Ok(false);
             }
@@ -161,8 +171,16 @@ impl Candidate {
         Ok(false)
     }
 
-    async fn replace(&self, lease: &Lease) -> kube::Result<Lease> {
-        self.leases.replace(&self.name, &PostParams::default(), lease).await
+    async fn get(&self) -> Result<Option<Lease>, LeaseError> {
+        in_time(self.leases.get_opt(&self.name)).await
+    }
+
+    async fn create(&self, lease: &Lease) -> Result<Lease, LeaseError> {
+        in_time(self.leases.create(&PostParams::default(), lease)).await
+    }
+
+    async fn replace(&self, lease: &Lease) -> Result<Lease, LeaseError> {
+        in_time(self.leases.replace(&self.name, &PostParams::default(), lease)).await
     }
 
     /// Returns a new Lease, for when there is none.
@@ -178,6 +196,14 @@ impl Candidate {
     fn spec(&self, epoch: u64) -> LeaseSpec {
         taken(&self.identity, epoch, Timestamp::now())
     }
+}
+
+fn without_holder(mut lease: Lease) -> Lease {
+    if let Some(spec) = &mut lease.spec {
+        spec.holder_identity = None;
+        spec.lease_duration_seconds = Some(1);
+    }
+    lease
 }
 
 /// What the log says already.
@@ -207,9 +233,9 @@ enum LeaseError {
 }
 
 /// Returns `None` if somebody else has written or deleted the Lease meanwhile.
-fn won(answer: kube::Result<Lease>) -> Result<Option<Lease>, LeaseError> {
+fn won(answer: Result<Lease, LeaseError>) -> Result<Option<Lease>, LeaseError> {
     match answer {
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(None),
+        Err(LeaseError::Client(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(None),
         answer => Ok(Some(answer?)),
     }
 }

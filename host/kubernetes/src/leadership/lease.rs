@@ -9,11 +9,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 /// The time for which a Lease is valid after its last renewal, as others see it.
 pub(super) const DURATION: Duration = Duration::from_secs(10);
 
-/// A Lease that a candidate does not hold, with the time since when it is as it is.
+/// The time after which a candidate does not know any more whether a Lease was renewed meanwhile.
+const BLIND_AFTER: Duration = Duration::from_secs(5);
+
+/// The longest duration of a Lease that is believed.
+const MAX_DURATION: Duration = Duration::from_mins(1);
+
+/// A Lease that a candidate does not hold.
 #[derive(Debug)]
 pub(super) struct Seen {
+    /// `None` if somebody has deleted it: its holder may not know that yet.
     version: Option<String>,
+    /// The time since when it is as it is.
     since: Duration,
+    /// The time of the last look at it.
+    at: Duration,
 }
 
 /// What a candidate does about the Lease of another.
@@ -25,24 +35,35 @@ pub(super) enum Step {
     Wait,
 }
 
-/// Decides about a Lease that was read at `now`. `seen` is what earlier reads have shown.
+/// Decides about a Lease that was read at `now`; `None` if there is none. `seen` is what earlier looks have shown.
 ///
 /// A Lease without a holder can be taken at once. So can that of an earlier process of the same pod: Kubernetes never
 /// runs two. Any other can be taken when it has not been renewed for its duration, by the candidate's own clock: those of
-/// other machines may be wrong.
-pub(super) fn next_step(lease: &Lease, identity: &str, seen: &mut Option<Seen>, now: Duration) -> Step {
-    let spec = lease.spec.as_ref();
+/// other machines may be wrong. Time in which the candidate could not look does not count, because the holder could not
+/// renew it either.
+pub(super) fn next_step(
+    lease: Option<&Lease>,
+    identity: &str,
+    seen: &mut Option<Seen>,
+    now: Duration,
+) -> Step {
+    let spec = lease.and_then(|lease| lease.spec.as_ref());
     let holder = spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
-    if holder.is_empty() || holder == identity {
+    let is_free = match lease {
+        Some(_) => holder.is_empty() || holder == identity,
+        None => seen.is_none(),
+    };
+    if is_free {
         return Step::Take;
     }
-    let version = lease.metadata.resource_version.clone();
+    let version = lease.and_then(|lease| lease.metadata.resource_version.clone());
     let since = match seen {
-        Some(seen) if seen.version == version => seen.since,
-        _ => seen.insert(Seen { version, since: now }).since,
+        Some(seen) if seen.version == version && now.saturating_sub(seen.at) <= BLIND_AFTER => seen.since,
+        _ => now,
     };
+    *seen = Some(Seen { version, since, at: now });
     let seconds = spec.and_then(|spec| spec.lease_duration_seconds).and_then(|span| u64::try_from(span).ok());
-    let duration = seconds.map_or(DURATION, Duration::from_secs);
+    let duration = seconds.map_or(DURATION, Duration::from_secs).clamp(DURATION, MAX_DURATION);
     if now.saturating_sub(since) >= duration { Step::Take } else { Step::Wait }
 }
 
@@ -74,23 +95,56 @@ mod tests {
         lease
     }
 
+    /// What a candidate does at these seconds about these versions of the Lease of another.
+    fn steps(looks: &[(u64, Option<&str>)]) -> Vec<Step> {
+        let mut seen = None;
+        let step = |&(at, version): &(u64, Option<&str>)| {
+            let lease = version.map(|version| lease("other", version));
+            next_step(lease.as_ref(), "me", &mut seen, Duration::from_secs(at))
+        };
+        looks.iter().map(step).collect()
+    }
+
+    /// Looks at the same version every two seconds.
+    fn looks(version: Option<&'static str>, from: u64, to: u64) -> Vec<(u64, Option<&'static str>)> {
+        (from..=to).step_by(2).map(|at| (at, version)).collect()
+    }
+
     #[test]
     fn the_lease_of_another_is_taken_when_it_was_not_renewed_for_its_time() {
-        let (mut seen, second) = (None, Duration::from_secs);
-        let mut step = |version, at| next_step(&lease("other", version), "me", &mut seen, second(at));
-        assert_eq!(step("1", 100), Step::Wait, "nobody knows how old it is");
-        assert_eq!(step("1", 109), Step::Wait);
-        assert_eq!(step("2", 110), Step::Wait, "it was renewed");
-        assert_eq!(step("2", 119), Step::Wait);
-        assert_eq!(step("2", 120), Step::Take);
+        let all_but_last_wait = |looks: &[_]| {
+            let mut steps = steps(looks);
+            assert_eq!(steps.pop(), Some(Step::Take), "{looks:?}");
+            assert!(steps.iter().all(|step| *step == Step::Wait), "{looks:?}: {steps:?}");
+        };
+        all_but_last_wait(&looks(Some("1"), 100, 110));
+        // It was renewed.
+        all_but_last_wait(&[looks(Some("1"), 100, 108), looks(Some("2"), 110, 120)].concat());
+        // Somebody has deleted it, and its holder does not know that yet.
+        all_but_last_wait(&[looks(Some("1"), 100, 104), looks(None, 106, 116)].concat());
+        // The API server was away for a minute.
+        all_but_last_wait(&[looks(Some("1"), 100, 104), looks(Some("1"), 164, 174)].concat());
     }
 
     #[test]
     fn a_lease_that_nobody_alive_holds_is_taken_at_once() {
         for holder in ["", "me"] {
-            assert_eq!(next_step(&lease(holder, "1"), "me", &mut None, Duration::ZERO), Step::Take);
+            assert_eq!(next_step(Some(&lease(holder, "1")), "me", &mut None, Duration::ZERO), Step::Take);
         }
-        assert_eq!(next_step(&Lease::default(), "me", &mut None, Duration::ZERO), Step::Take);
+        assert_eq!(next_step(Some(&Lease::default()), "me", &mut None, Duration::ZERO), Step::Take);
+        assert_eq!(next_step(None, "me", &mut None, Duration::ZERO), Step::Take);
         assert_eq!((epoch(&lease("other", "1")), epoch(&Lease::default())), (4, 0));
+    }
+
+    #[test]
+    fn no_duration_lets_a_lease_be_taken_early_or_never() {
+        for (seconds, waits, takes) in [(0, 8, 10), (86_400, 58, 60)] {
+            let mut lease = lease("other", "1");
+            lease.spec.as_mut().unwrap().lease_duration_seconds = Some(seconds);
+            let mut seen = None;
+            let mut at = |at| next_step(Some(&lease), "me", &mut seen, Duration::from_secs(at));
+            assert!((0..=waits).step_by(2).all(|second| at(second) == Step::Wait), "{seconds}");
+            assert_eq!(at(takes), Step::Take, "{seconds}");
+        }
     }
 }

@@ -18,6 +18,7 @@ use kube::Client;
 use kube::client::Body;
 use rustix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower::service_fn;
 
 /// Says whether this process may change anything. Clones share it.
@@ -30,8 +31,17 @@ struct State {
     until: AtomicU64,
     /// The number of this leadership; 0 before it has begun, and without a Lease.
     epoch: AtomicU64,
+    /// The changes that were sent and not answered yet.
+    under_way: TaskTracker,
     lost: CancellationToken,
 }
+
+/// The greatest number of a leadership: a Lease counts to here.
+const MAX_EPOCH: u64 = 2_147_483_646;
+
+/// The time after the end of a leadership in which changes that were sent before may be answered. Others take the Lease
+/// later than that.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The error of a change that is not sent, because another process may lead.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +63,7 @@ impl Leadership {
         Self(Arc::new(State {
             until: AtomicU64::new(until),
             epoch: AtomicU64::default(),
+            under_way: TaskTracker::new(),
             lost: CancellationToken::new(),
         }))
     }
@@ -71,7 +82,7 @@ impl Leadership {
     /// begin with 1.
     pub fn exceed(&self, other: u64) {
         if self.epoch() > 0 {
-            self.0.epoch.fetch_max(other.saturating_add(1), Ordering::Relaxed);
+            self.0.epoch.fetch_max(other.saturating_add(1).min(MAX_EPOCH), Ordering::Relaxed);
         }
     }
 
@@ -81,7 +92,7 @@ impl Leadership {
             tracing::error!(why, "another process leads now; this one changes nothing any more");
         }
         self.0.lost.cancel();
-        self.end();
+        self.forbid();
     }
 
     /// Ends the leadership if `epoch`, the number in a record, is greater than its own.
@@ -97,8 +108,30 @@ impl Leadership {
     }
 
     /// Allows no change from now on.
-    fn end(&self) {
+    fn forbid(&self) {
         self.0.until.store(0, Ordering::Relaxed);
+    }
+
+    /// Allows no change from now on, and waits until those that were sent are answered.
+    async fn end(&self) {
+        self.forbid();
+        self.0.under_way.close();
+        self.0.under_way.wait().await;
+    }
+
+    /// Waits until the time of this leadership is over, and a moment longer.
+    async fn over(&self) {
+        loop {
+            let until = self.0.until.load(Ordering::Relaxed);
+            if until == u64::MAX {
+                return std::future::pending().await;
+            }
+            let over = Duration::from_millis(until) + ANSWERED_WITHIN;
+            match over.checked_sub(since_boot()) {
+                Some(left) if !left.is_zero() => tokio::time::sleep(left).await,
+                _ => return,
+            }
+        }
     }
 
     fn begin(&self, epoch: u64) {
@@ -113,20 +146,35 @@ impl Leadership {
         }
     }
 
-    /// Wraps a client: requests that change something fail, unless this process leads at the moment they are sent.
+    /// Wraps a client: requests that change something fail, unless this process leads at the moment they are sent. Those
+    /// that are not answered when its time is over are given up, before another process can lead.
     pub(crate) fn guard(&self, client: Client) -> Client {
         let (leadership, namespace) = (self.clone(), client.default_namespace().to_owned());
         let service = service_fn(move |request: Request<Body>| {
-            let (client, refused) = (client.clone(), changes(&request) && !leadership.may_change());
+            let (client, leadership) = (client.clone(), leadership.clone());
             async move {
-                if refused {
+                if !changes(&request) {
+                    return client.send(request).await.map_err(tower::BoxError::from);
+                }
+                let _under_way = leadership.0.under_way.token();
+                if !leadership.may_change() {
                     return Err(tower::BoxError::from(NotLeading));
                 }
-                client.send(request).await.map_err(tower::BoxError::from)
+                tokio::select! {
+                    answer = client.send(request) => answer.map_err(tower::BoxError::from),
+                    () = leadership.over() => Err(tower::BoxError::from(NotLeading)),
+                }
             }
         });
         Client::new(service, namespace)
     }
+}
+
+/// Returns true if a change was not sent because this process does not lead. That says nothing about the API server.
+pub(crate) fn is_refused_by_guard(error: &kube::Error) -> bool {
+    let mut causes =
+        std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
+    causes.any(<dyn std::error::Error>::is::<NotLeading>)
 }
 
 fn changes(request: &Request<Body>) -> bool {

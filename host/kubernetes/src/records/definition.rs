@@ -14,8 +14,22 @@ use crate::k8s::{KubernetesError, StatusReason, retrying};
 /// The name of the records that are sent for the check, and never stored.
 const NAME: &str = "check-of-the-definition";
 
-/// The reason for which Kubernetes refuses an object with an unknown field, when it is asked to.
-const BAD_REQUEST: &str = "BadRequest";
+/// Begins what Kubernetes says about an object with an unknown field, when it is asked to refuse those.
+const STRICT: &str = "strict decoding error";
+
+/// Who refuses to take a record.
+#[derive(Debug, PartialEq, Eq)]
+enum RefusedBy {
+    /// The definition.
+    Definition,
+    /// A quota, or something that the site has added: the record is nobody's, so it need not please them.
+    Others,
+}
+
+fn refusal(reason: &StatusReason, message: &str) -> RefusedBy {
+    let by_schema = *reason == StatusReason::Invalid && !message.to_lowercase().contains("admission");
+    if by_schema || message.contains(STRICT) { RefusedBy::Definition } else { RefusedBy::Others }
+}
 
 impl SpawnRecords {
     /// Checks that the cluster keeps every field and enum value that this version of the service writes, by a dry run. An
@@ -24,11 +38,17 @@ impl SpawnRecords {
     pub async fn check_definition(&self) -> Result<(), DefinitionError> {
         for record in complete_records() {
             match self.dry_run(record).await {
-                Err(KubernetesError::Refused { reason, message, .. })
-                    if reason == StatusReason::Invalid || reason.as_str() == BAD_REQUEST =>
-                {
-                    return Err(DefinitionError::OfAnotherVersion(message));
-                }
+                Err(KubernetesError::Refused { reason, message, .. }) => match refusal(&reason, &message) {
+                    RefusedBy::Definition => return Err(DefinitionError::OfAnotherVersion(message)),
+                    RefusedBy::Others => {
+                        tracing::warn!(
+                            reason = reason.as_str(),
+                            message,
+                            "whether the definition of Spawn in the cluster is that of this version is not known: the API server refuses to try out a record"
+                        );
+                        return Ok(());
+                    }
+                },
                 answer => answer?,
             }
         }
@@ -57,5 +77,36 @@ impl SpawnRecords {
             client.request::<DynamicObject>(request).await
         };
         retrying(&self.retry_policy(soon()), "try out a Spawn", send).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_definition_keeps_the_service_from_its_labs() {
+        for (reason, message, expected) in [
+            ("BadRequest", r#"strict decoding error: unknown field "spec.epoch""#, RefusedBy::Definition),
+            (
+                "Invalid",
+                r#"Spawn "x" is invalid: status.stage: Unsupported value: "Paused""#,
+                RefusedBy::Definition,
+            ),
+            (
+                "Invalid",
+                "ValidatingAdmissionPolicy 'users' with binding 'users' denied request",
+                RefusedBy::Others,
+            ),
+            ("BadRequest", r#"admission webhook "a" does not support dry run"#, RefusedBy::Others),
+            (
+                "Forbidden",
+                "exceeded quota: spawns, requested: count/spawns.wasmspawner.io=1",
+                RefusedBy::Others,
+            ),
+            ("AlreadyExists", r#"spawns.wasmspawner.io "x" already exists"#, RefusedBy::Others),
+        ] {
+            assert_eq!(refusal(&StatusReason::from(reason.to_owned()), message), expected, "{message}");
+        }
     }
 }

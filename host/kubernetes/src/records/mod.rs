@@ -123,11 +123,11 @@ impl SpawnRecords {
             Ok(created) => Ok(self.stored(created, &object)?),
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 let found = self.read(name, until).await?.ok_or(RecordError::Gone)?;
-                self.require_leadership(&found)?;
                 if found.spec.operation.id == spec.operation.id {
                     return Ok(found);
                 }
                 if self.is_ours(&found) && spec.key().as_ref() == Some(&found.key) {
+                    self.require_leadership(&found)?;
                     return Err(RecordError::Changed(Box::new(found)));
                 }
                 Err(RecordError::Taken { name: name.clone(), user: found.spec.user.to_string() })
@@ -152,10 +152,10 @@ impl SpawnRecords {
             match self.replace(&current, &object, until).await {
                 Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => {
                     current = self.read(&stored.name, until).await?.ok_or(RecordError::Gone)?;
-                    self.require_leadership(&current)?;
                     if current.uid != stored.uid {
                         return Err(RecordError::Gone);
                     }
+                    self.require_leadership(&current)?;
                     // Somebody has requested a stop that this service did not know of yet.
                     if current.deleting && !stored.deleting && spec.desired == Desired::Running {
                         return Err(RecordError::Changed(Box::new(current)));

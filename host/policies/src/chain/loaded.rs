@@ -38,6 +38,14 @@ impl Loaded {
         }
     }
 
+    /// Returns the policies that others replace; `None` if there are none yet, as at the start.
+    pub(crate) fn to_replace(&self) -> Option<&[Arc<Link>]> {
+        match self {
+            Self::Chain(chain) => Some(chain),
+            Self::Failed { .. } => None,
+        }
+    }
+
     /// Returns the policies, to be asked a question.
     pub(crate) fn to_ask<Q: Question>(&self) -> Result<&[Arc<Link>], CallError> {
         match self {

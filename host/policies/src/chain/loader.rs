@@ -14,6 +14,7 @@ use super::stand_in::StandIn;
 use crate::engine::Engine;
 use crate::errors::{LoadError, LoadErrorKind};
 use crate::limits::patience::Patience;
+use crate::names::policy_name::PolicyName;
 use crate::policy::Policy;
 use crate::policy::loader;
 use crate::reports::version_record::{Version, VersionRecord};
@@ -44,7 +45,8 @@ pub(crate) async fn load_chain(
         let candidate = load_candidate(engine, &spec).await;
         let (policy, bytes) = match load_one(engine, spec.clone(), component, &patience).await {
             Ok(loaded) => loaded,
-            Err(error) if before.is_none() => {
+            // What stands in goes on to do so, with the grants and keys of now.
+            Err(error) if before.is_none_or(|before| stands_in(before, &error.policy)) => {
                 let (policy, stand_in, record) = StandIn::find(spec, error, engine, &patience).await?;
                 records.push(record);
                 let stand_in = Some(stand_in);
@@ -69,6 +71,10 @@ pub(crate) async fn load_chain(
     // All policies are loaded, so the whole chain will be used.
     keep_records(engine, records).await;
     Ok(chain)
+}
+
+fn stands_in(chain: &[Arc<Link>], policy: &PolicyName) -> bool {
+    chain.iter().any(|link| link.name() == policy && link.stand_in.is_some())
 }
 
 /// Loads a policy from its component. Returns the component's bytes, too.

@@ -11,6 +11,7 @@ pub(crate) mod reload;
 pub(crate) mod stand_in;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::sync::Mutex;
@@ -46,6 +47,9 @@ use crate::source::cache;
 use crate::source::spec::PolicySpec;
 use crate::source::watched_files::WatchedFiles;
 use wasmspawner_registry::inventory::LiveInventory;
+
+/// The pause between two looks whether policies that are missing are loaded.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The answer of one policy of the chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -269,7 +273,9 @@ impl Policies {
 
     /// Queues an event for the policies, without waiting for its delivery. If the queue is full, the event is lost.
     pub fn tell(&self, event: LabEvent) {
-        if self.live.load().chain().iter().any(|policy| policy.answers::<LabEvent>()) {
+        let live = self.live.load();
+        // Policies that are missing now may want to hear of it later.
+        if live.missing().is_some() || live.chain().iter().any(|policy| policy.answers::<LabEvent>()) {
             self.events.add(event);
         }
     }
@@ -277,6 +283,14 @@ impl Policies {
     /// Delivers the queued events to the policies, until `shutdown`.
     pub async fn deliver_events(&self, shutdown: CancellationToken) {
         while let Some(Some(event)) = shutdown.run_until_cancelled(self.events.next()).await {
+            let loaded = async {
+                while self.missing().is_some() {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            };
+            if shutdown.run_until_cancelled(loaded).await.is_none() {
+                return;
+            }
             if let Err(error) = self.on_event(&event).await {
                 tracing::warn!(policy = %error.policy, %error, "a policy failed when it heard of an event");
             }

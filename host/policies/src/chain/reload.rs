@@ -56,7 +56,7 @@ impl Policies {
         let seen = WatchedFiles::from_policies(&specs);
         let (engine, before) = (Arc::clone(&self.engine), self.live.load_full());
         // Spawns go on during the load.
-        let load = async move { load_chain(&engine, specs, Some(before.chain())).await };
+        let load = async move { load_chain(&engine, specs, before.to_replace()).await };
         let loaded = self.engine.background.load(load).await;
         *files = seen;
         match loaded {
@@ -90,6 +90,7 @@ impl Policies {
             let recorded = self.engine.versions.as_ref().and_then(|versions| versions.record(link.name()));
             let recorded = recorded.and_then(|recorded| recorded.last_good);
             let data = iter::once(&link.policy.spec.data)
+                .chain([&link.configured().data])
                 .chain(link.policy.spec.candidate.iter().map(|candidate| &candidate.data))
                 .chain(link.last_good.iter().map(|last_good| &last_good.policy.spec.data))
                 .chain(recorded.iter().map(|version| &version.data));

@@ -23,7 +23,7 @@ pub(crate) struct StandIn {
 }
 
 impl StandIn {
-    /// Returns the kept version that stands in for a policy that cannot be loaded when the service starts, with its
+    /// Returns the version that was in use, which stands in for a policy that cannot be loaded when the service starts, with its
     /// record and its component. Without one, returns the error of that policy.
     pub(super) async fn find(
         spec: PolicySpec,
@@ -37,14 +37,14 @@ impl StandIn {
         let keys = spec.signed_by.as_deref().map(TrustedKeys::read).transpose();
         let Ok(keys) = keys else { return Err(error) };
         let trust = Trust::new(keys.map(Arc::new), None);
-        for version in record.best_first().filter(|version| trust.includes(version.key.as_ref())) {
-            let loaded = Box::pin(load(version, (&spec, &trust), engine, patience)).await;
-            let Some((policy, bytes)) = loaded else { continue };
-            tracing::error!(%error, digest = %policy.digest, "the policy cannot be loaded; the version that is kept stands in for it");
-            policy.note_error(format!("stands in for a version that is not loaded: {}", error.kind));
-            let record = record.with_in_use(version);
-            return Ok((policy, Self { configured: spec, error }, (record, bytes)));
+        let version = &record.in_use;
+        if !trust.includes(version.key.as_ref()) {
+            return Err(error);
         }
-        Err(error)
+        let loaded = Box::pin(load(version, (&spec, &trust), engine, patience)).await;
+        let Some((policy, bytes)) = loaded else { return Err(error) };
+        tracing::error!(%error, digest = %policy.digest, "the policy cannot be loaded; the version that was in use stands in for it");
+        policy.note_error(format!("stands in for a version that is not loaded: {}", error.kind));
+        Ok((policy, Self { configured: spec, error }, (record, bytes)))
     }
 }

@@ -68,22 +68,6 @@ impl<T> Predecessor<T> {
 }
 
 impl VersionRecord {
-    /// Returns the recorded versions, the one to rely on first.
-    pub(crate) fn best_first(&self) -> impl Iterator<Item = &Version> {
-        let in_use = Some(&self.in_use);
-        let (first, second) =
-            if self.failed { (self.last_good.as_ref(), in_use) } else { (in_use, self.last_good.as_ref()) };
-        first.into_iter().chain(second)
-    }
-
-    /// Returns the record to keep while `version`, one of its versions, is in use.
-    pub(crate) fn with_in_use(&self, version: &Version) -> Self {
-        if *version == self.in_use {
-            return self.clone();
-        }
-        Self { policy: self.policy.clone(), in_use: version.clone(), failed: false, last_good: None }
-    }
-
     /// Returns the version that answers if `next` fails, if `next` replaces the recorded version.
     pub(crate) fn last_good_for(self, next: &Version) -> Option<Version> {
         let Self { in_use, failed, last_good, policy: _ } = self;
@@ -225,23 +209,6 @@ mod tests {
             let found = record(in_use, failed, last_good).last_good_for(&version(next));
             assert!(found == expected.map(version), "{in_use} {failed} {last_good:?} {next}");
         }
-    }
-
-    #[test]
-    fn a_version_that_has_failed_stands_in_last() {
-        for (in_use, failed, last_good, expected) in [
-            (1, false, None, vec![1]),
-            (1, false, Some(0), vec![1, 0]),
-            (1, true, Some(0), vec![0, 1]),
-            (1, true, None, vec![1]),
-        ] {
-            let record = record(in_use, failed, last_good);
-            let expected: Vec<Version> = expected.into_iter().map(version).collect();
-            assert!(record.best_first().eq(&expected), "{in_use} {failed} {last_good:?}");
-            assert!(record.with_in_use(&version(in_use)) == record, "the same version has the same record");
-        }
-        let record = record(1, true, Some(0)).with_in_use(&version(0));
-        assert!(record.in_use == version(0) && !record.failed && record.last_good.is_none());
     }
 
     #[test]

@@ -54,6 +54,7 @@ impl Driver {
         self.publish();
         let written = self.write(&spec, &SpawnStatus::from_lab(&next), until).await;
         self.accepting = false;
+        self.publish();
         let refused = self.record.is_none() && matches!(written, Err(SpawnError::Cluster(_)));
         self.unanswered = refused.then_some(operation.job_id);
         let stored = written?;
@@ -207,7 +208,9 @@ impl Driver {
             };
             match written {
                 Ok(stored) => return Ok(stored),
-                Err(RecordError::Changed(current)) if self.record.is_none() && self.is_live(&current) => {
+                Err(RecordError::Changed(current))
+                    if self.record.is_none() && self.is_another_s(&current) =>
+                {
                     // The lab is adopted when this driver has gone.
                     return Err(Refusal::LabExists.into());
                 }
@@ -233,12 +236,12 @@ impl Driver {
         Err(SpawnError::RecordTaken)
     }
 
-    /// Returns true for the record of a lab that runs or is to run. A record that was written after its spawn was refused
-    /// does not count: nobody waits for that lab.
-    fn is_live(&self, record: &StoredSpawn) -> bool {
+    /// Returns true for the record of a lab that runs or is to run and that another leader has begun. What this process
+    /// has written for a spawn that it refused does not count: nobody waits for that lab.
+    fn is_another_s(&self, record: &StoredSpawn) -> bool {
         !record.deleting
             && record.spec.desired == Desired::Running
-            && self.unanswered != Some(record.spec.operation.id)
+            && record.spec.epoch != self.context.records.leadership().epoch()
     }
 
     /// Replaces the record, which must exist: a spawn whose record somebody has deleted is about to be stopped.
