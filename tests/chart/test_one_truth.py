@@ -156,7 +156,7 @@ def test_of_the_credentials_of_clusters_the_service_reads_those_that_are_named(c
 
 def test_the_service_reads_no_secret_that_its_configuration_does_not_name(chart):
     role = one(chart.render(MINIMAL), "Role")
-    assert [rule["resources"] for rule in role["rules"]] == [["spawns"]]
+    assert [rule["resources"] for rule in role["rules"]] == [["spawns"], ["leases"]]
 
 
 def test_one_namespace_needs_nothing_cluster_wide(chart):
