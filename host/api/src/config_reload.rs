@@ -12,7 +12,6 @@ use wasmspawner_core::config::{Config, ConfigChanges, ConfigFile};
 use super::auth::{AuthSetupError, Authenticator};
 use wasmspawner_spawner::{Labs, Rules};
 use wasmspawner_tasks::detached::detached;
-use wasmspawner_telemetry::Reload;
 
 /// The period of the check for changed files.
 const REREAD: Duration = Duration::from_secs(2);
@@ -93,9 +92,7 @@ impl ConfigReload {
         detached(async move {
             // Boxed, because a configuration is large.
             let changes = Box::pin(this.replace()).await;
-            let context = this.labs.context();
-            let is_complete = context.policies.problem().is_none();
-            context.metrics.reloaded(if is_complete { Reload::of(&changes) } else { Reload::Failed });
+            this.labs.context().count_reload(&changes);
             changes
         })
         .await

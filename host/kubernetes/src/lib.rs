@@ -2,6 +2,7 @@
 
 pub mod clusters;
 pub mod environments;
+mod installation;
 pub mod k8s;
 pub mod leadership;
 pub mod observed;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use kube::Client;
 use rustix::system::uname;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -87,9 +88,7 @@ pub(crate) async fn lead(
         stop.run_until_cancelled(Box::pin(candidate.acquire())).await?;
         lease = Some(HeldLease::keep(candidate));
     }
-    let request_timeout = labs.context().config.current().kubernetes.request_timeout;
-    let request_timeout = request_timeout.unsigned_abs();
-    follow_images(background, labs, connection, prepulls, request_timeout, stop);
+    follow_images(background, labs, connection, prepulls, stop);
     let spawner_stop = CancellationToken::new();
     let running = spawner::run(labs.clone(), connection.watches.clone(), spawner_stop.clone());
     // If that task ends early, the service would work with outdated knowledge. It therefore stops, and is started
@@ -106,13 +105,12 @@ pub(crate) async fn lead(
 /// Returns the candidate for leading this installation.
 pub(crate) fn candidate(
     config: &Config,
-    connection: &Connection,
+    leases: Client,
     leadership: &Leadership,
 ) -> anyhow::Result<Candidate> {
-    let kubernetes = &config.kubernetes;
-    let (client, namespace) = (connection.coordination.clone(), kubernetes.namespace.as_str());
+    let (namespace, instance) = (config.kubernetes.namespace.as_str(), config.kubernetes.instance());
     let identity = identity(config.state_dir.as_deref())?;
-    Ok(Candidate::new(client, namespace, kubernetes.instance(), identity, leadership.clone()))
+    Ok(Candidate::new(leases, namespace, instance, identity, leadership.clone()))
 }
 
 /// Returns the name by which this process holds the Lease: that of its pod, or else the one in its state directory. A

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use jiff::SignedDuration;
+use kube::Client;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -76,13 +77,12 @@ pub async fn run(
     };
     // Nobody else can use the state directory of the one-machine cluster.
     let leadership = if one_machine.is_some() { Leadership::alone() } else { Leadership::by_lease() };
-    let connection = match &one_machine {
-        Some(one_machine) => Connection::in_process(one_machine.client()),
-        None => connect(&config, &leadership, &metrics).await?,
-    }
-    .counted(&metrics);
-    let candidate =
-        one_machine.is_none().then(|| candidate(&config, &connection, &leadership)).transpose()?;
+    let (connection, leases) = match &one_machine {
+        Some(one_machine) => (Connection::in_process(one_machine.client()), None),
+        None => connect(&config, &leadership, &metrics).await.map(|(own, leases)| (own, Some(leases)))?,
+    };
+    let connection = connection.counted(&metrics);
+    let candidate = leases.map(|leases| candidate(&config, leases, &leadership)).transpose()?;
     if config.embedded.is_some() {
         make_tokens_file(&config)?;
         install_definitions(connection.requests.clone())
@@ -243,7 +243,11 @@ fn context(
     })
 }
 
-async fn connect(config: &Config, leadership: &Leadership, metrics: &Metrics) -> anyhow::Result<Connection> {
+async fn connect(
+    config: &Config,
+    leadership: &Leadership,
+    metrics: &Metrics,
+) -> anyhow::Result<(Connection, Client)> {
     let kubernetes = &config.kubernetes;
     let (kubeconfig, context) = (kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref());
     let request_timeout = Duration::try_from(kubernetes.request_timeout)?;

@@ -21,7 +21,7 @@ async fn an_older_definition_keeps_the_service_unready_until_it_is_replaced() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
     site.install_policy().await;
-    let definition = Definition::of(&site).await;
+    let definition = Definition::installed(&site).await;
     let mut service = service(&site).await;
     definition.set(|schema| remove(schema, "/status", "restarts")).await;
     service.begin().unwrap();
@@ -49,7 +49,7 @@ async fn an_older_definition_keeps_the_service_unready_until_it_is_replaced() {
 async fn what_the_cluster_drops_is_not_written_again_and_again() {
     let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
     site.install_definition().await;
-    let definition = Definition::of(&site).await;
+    let definition = Definition::installed(&site).await;
     let mut service = service(&site).await;
     service.run().await.unwrap();
     let (ada, eve) = (service.user("ada").unwrap(), service.user("eve").unwrap());
@@ -110,7 +110,7 @@ struct Definition<'a> {
 }
 
 impl<'a> Definition<'a> {
-    async fn of(site: &'a Site) -> Self {
+    async fn installed(site: &'a Site) -> Self {
         let api: Api<CustomResourceDefinition> = Api::all(site.cluster.client.clone());
         let whole = serde_json::to_value(api.get(NAME).await.unwrap().spec).unwrap();
         Self { site, api, whole, changes: Cell::new(0) }

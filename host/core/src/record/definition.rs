@@ -101,6 +101,7 @@ mod tests {
             json!(["starting", "running", "terminating", "failed"])
         );
     }
+
     /// Adds the path of each field, and of each enum value.
     fn note(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         match value {

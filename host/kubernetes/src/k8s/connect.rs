@@ -24,9 +24,6 @@ pub struct Connection {
     pub requests: Client,
     /// The client for watches.
     pub watches: Client,
-    /// The client for the Lease of the service, which has to be renewed however much there is to do, and before this
-    /// process leads.
-    pub coordination: Client,
     /// The health of the API, judged by the requests of both clients.
     pub health: Health,
     /// The URL of the API server. The one-machine cluster has none, and no accounts either.
@@ -76,7 +73,6 @@ impl Connection {
     pub fn in_process(client: Client) -> Self {
         Self {
             requests: client.clone(),
-            coordination: client.clone(),
             watches: client,
             health: Health::default(),
             api_url: ApiUrl::default(),
@@ -88,7 +84,6 @@ impl Connection {
         Self {
             requests: requests.client(),
             watches: watches.client(),
-            coordination: requests.client(),
             health: Health::default(),
             api_url: ApiUrl::default(),
         }
@@ -110,6 +105,9 @@ impl Connection {
     /// of watches, after which the server ends them. `per_second` limits the rate of requests, but not of watches. One
     /// request may take `request_timeout`; the time that it waits for the rate limiter does not count. Requests that change
     /// something fail unless `leadership` allows them.
+    ///
+    /// Also returns a client for the Lease of the service, which has no such limits: the Lease has to be renewed however
+    /// much there is to do, and taken before this process leads.
     pub async fn open(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
@@ -118,17 +116,19 @@ impl Connection {
         request_timeout: Duration,
         leadership: &Leadership,
         metrics: &Metrics,
-    ) -> Result<Self, ConnectError> {
+    ) -> Result<(Self, Client), ConnectError> {
         let config = match kubeconfig {
             Some(path) => from_file(path, context).await?,
             None => kube::Config::infer().await.map_err(ConnectError::Infer)?,
         };
-        Self::with(config, silence, per_second, request_timeout, leadership, metrics)
+        let leases = client(&tuned(config.clone(), silence))?;
+        let connection = Self::with(config, silence, per_second, request_timeout, leadership, metrics)?;
+        Ok((connection, leases))
     }
 
     /// Connects to the cluster that `config` describes; see [`Self::open`].
     pub fn with(
-        mut config: kube::Config,
+        config: kube::Config,
         silence: Duration,
         per_second: Option<NonZeroU32>,
         request_timeout: Duration,
@@ -142,18 +142,25 @@ impl Connection {
         }
         let api_url = ApiUrl::default();
         api_url.set(config.cluster_url.to_string());
-        config.read_timeout = Some(silence);
-        // Retries are made only in `retry`, which knows the operation's deadline.
-        config.default_retry = false;
-        let client = || Client::try_from(config.clone()).map_err(ConnectError::Client);
-        let coordination = timed(client()?, request_timeout);
+        let config = tuned(config, silence);
         // The last moment before a request is sent counts.
-        let mut requests = timed(leadership.guard(client()?), request_timeout);
+        let mut requests = timed(leadership.guard(client(&config)?), request_timeout);
         if let Some(per_second) = per_second {
             requests = rate_limited(requests, per_second, metrics.clone());
         }
-        Ok(Self { requests, watches: client()?, coordination, health: Health::default(), api_url })
+        Ok(Self { requests, watches: client(&config)?, health: Health::default(), api_url })
     }
+}
+
+fn tuned(mut config: kube::Config, silence: Duration) -> kube::Config {
+    config.read_timeout = Some(silence);
+    // Retries are made only in `retry`, which knows the operation's deadline.
+    config.default_retry = false;
+    config
+}
+
+fn client(config: &kube::Config) -> Result<Client, ConnectError> {
+    Client::try_from(config.clone()).map_err(ConnectError::Client)
 }
 
 async fn from_file(path: &Path, context: Option<&str>) -> Result<kube::Config, ConnectError> {

@@ -8,11 +8,11 @@ use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_core::names::LabelValue;
-use wasmspawner_core::values::digest::Digest;
 
 use super::list::list;
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
+use crate::installation::object_name;
 
 /// The label of the `ConfigMap`s that store values. Its value is the name of the set.
 const RECORDS_LABEL: &str = "wasmspawner.io/records";
@@ -101,11 +101,7 @@ impl ConfigMapRecords {
 
 /// Returns the prefix of the names of an installation's `ConfigMap`s.
 fn prefix(name: &str, namespace: &str, instance: &LabelValue) -> String {
-    if instance.as_str() == namespace {
-        format!("{name}-")
-    } else {
-        format!("{name}-{}-", Digest::sha256(instance.as_str().as_bytes()).short_hex(8))
-    }
+    object_name(name, namespace, instance) + "-"
 }
 
 /// True for the name of a `ConfigMap` with this prefix. The names of another installation are longer or have another

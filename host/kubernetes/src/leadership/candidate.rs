@@ -10,10 +10,10 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::labels::INSTANCE_LABEL;
-use wasmspawner_core::values::digest::Digest;
 
 use super::lease::{DURATION, Seen, Step, epoch, next_step, taken};
 use super::{Leadership, since_boot};
+use crate::installation::object_name;
 
 /// The pause between two renewals, and between two looks at the Lease of another.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ impl Candidate {
         identity: String,
         leadership: Leadership,
     ) -> Self {
-        let name = name(namespace, &instance);
+        let name = object_name("wasmspawner", namespace, &instance);
         Self { leases: Api::namespaced(client, namespace), name, instance, identity, leadership, held: None }
     }
 
@@ -206,7 +206,7 @@ fn without_holder(mut lease: Lease) -> Lease {
     lease
 }
 
-/// What the log says already.
+/// The state that the log tells already.
 #[derive(PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -244,13 +244,4 @@ async fn in_time<T, E: Into<LeaseError>>(
     request: impl Future<Output = Result<T, E>>,
 ) -> Result<T, LeaseError> {
     tokio::time::timeout(REQUEST, request).await.map_err(|_| LeaseError::TooLate)?.map_err(Into::into)
-}
-
-/// Returns the name of the Lease of an installation.
-fn name(namespace: &str, instance: &LabelValue) -> String {
-    if instance.as_str() == namespace {
-        "wasmspawner".to_owned()
-    } else {
-        format!("wasmspawner-{}", Digest::sha256(instance.as_str().as_bytes()).short_hex(8))
-    }
 }

@@ -1,4 +1,4 @@
-//! What a candidate does next about a Lease, as it has seen it.
+//! Decides when a candidate takes a Lease, as it has seen it.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) struct Seen {
     at: Duration,
 }
 
-/// What a candidate does about the Lease of another.
+/// The next step of a candidate.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// It takes the Lease.

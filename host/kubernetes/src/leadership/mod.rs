@@ -1,4 +1,4 @@
-//! Which process of an installation may change anything: the one that holds the installation's Lease.
+//! The leadership of one process of an installation: only the one that holds the installation's Lease changes anything.
 //!
 //! No process can know that another has taken its Lease a moment ago. Therefore, each change is checked against the
 //! time for which nobody else can have taken it, and each write of a record carries the leadership's number, so that an

@@ -1,13 +1,10 @@
 //! Checks the definition of the custom resource `Spawn` that a cluster has.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DynamicObject, PostParams, Request, TypeMeta};
+use kube::api::{DynamicObject, PostParams, Request};
 use serde_json::Value;
-use wasmspawner_core::record::{API_VERSION, INSTANCE_LABEL, KIND, complete_records};
+use wasmspawner_core::record::complete_records;
 
-use super::stored::malformed;
+use super::stored::{malformed, new_object};
 use super::{DefinitionError, FIELD_MANAGER, SpawnRecords, soon};
 use crate::k8s::{KubernetesError, StatusReason, retrying};
 
@@ -57,13 +54,7 @@ impl SpawnRecords {
 
     /// Asks the API server to create this record without storing it, and to refuse fields that it does not know.
     async fn dry_run(&self, data: Value) -> Result<(), KubernetesError> {
-        let metadata = ObjectMeta {
-            name: Some(NAME.to_owned()),
-            labels: Some(BTreeMap::from([(INSTANCE_LABEL.to_owned(), self.instance.to_string())])),
-            ..ObjectMeta::default()
-        };
-        let types = TypeMeta { api_version: API_VERSION.to_owned(), kind: KIND.to_owned() };
-        let object = DynamicObject { types: Some(types), metadata, data };
+        let object = new_object(NAME, &self.instance, data);
         let params = PostParams { dry_run: true, field_manager: Some(FIELD_MANAGER.to_owned()) };
         let body = serde_json::to_vec(&object).map_err(malformed)?;
         let client = self.api.clone().into_client();

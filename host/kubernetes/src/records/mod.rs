@@ -116,7 +116,11 @@ impl SpawnRecords {
         status: &SpawnStatus,
         until: Instant,
     ) -> Result<StoredSpawn, RecordError> {
-        let object = stored::new_object(name, &self.instance, &self.numbered(spec), status)?;
+        let object = stored::new_object(
+            name.as_str(),
+            &self.instance,
+            stored::written(&self.numbered(spec), Some(status))?,
+        );
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let action = format!("create Spawn {name}");
         match retrying(&self.retry_policy(until), &action, || self.api.create(&params, &object)).await {

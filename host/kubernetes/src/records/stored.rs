@@ -144,7 +144,7 @@ impl StoredSpawn {
         if !self.deleting {
             metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
         }
-        let mut object = object(metadata, spec, status)?;
+        let mut object = object(metadata, written(spec, Some(status))?);
         // Another lab has nothing of the one before.
         let is_another =
             spec.operation.kind == OperationKind::Spawn && spec.operation.id != self.spec.operation.id;
@@ -210,36 +210,24 @@ fn add_field(object: &mut Value, field: &UnknownField) {
     }
 }
 
-/// The object of a new record.
-pub(super) fn new_object(
-    name: &ObjectName,
-    instance: &LabelValue,
-    spec: &SpawnSpec,
-    status: &SpawnStatus,
-) -> Result<DynamicObject, KubernetesError> {
+/// Returns the object of a new record.
+pub(super) fn new_object(name: &str, instance: &LabelValue, data: Value) -> DynamicObject {
     let metadata = ObjectMeta {
-        name: Some(name.to_string()),
+        name: Some(name.to_owned()),
         labels: Some(BTreeMap::from([(INSTANCE_LABEL.to_owned(), instance.to_string())])),
         finalizers: Some(vec![FINALIZER.to_owned()]),
         ..ObjectMeta::default()
     };
-    object(metadata, spec, status)
+    object(metadata, data)
 }
 
-fn object(
-    metadata: ObjectMeta,
-    spec: &SpawnSpec,
-    status: &SpawnStatus,
-) -> Result<DynamicObject, KubernetesError> {
-    Ok(DynamicObject {
-        types: Some(TypeMeta { api_version: API_VERSION.to_owned(), kind: KIND.to_owned() }),
-        metadata,
-        data: written(spec, Some(status))?,
-    })
+fn object(metadata: ObjectMeta, data: Value) -> DynamicObject {
+    let types = TypeMeta { api_version: API_VERSION.to_owned(), kind: KIND.to_owned() };
+    DynamicObject { types: Some(types), metadata, data }
 }
 
 /// Returns the spec and the status as they are written.
-fn written(spec: &SpawnSpec, status: Option<&SpawnStatus>) -> Result<Value, KubernetesError> {
+pub(super) fn written(spec: &SpawnSpec, status: Option<&SpawnStatus>) -> Result<Value, KubernetesError> {
     let spec = serde_json::to_value(spec).map_err(malformed)?;
     let status = serde_json::to_value(status).map_err(malformed)?;
     Ok(json!({ "spec": spec, "status": status }))

@@ -5,7 +5,6 @@ mod refresh;
 mod stored;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,14 +23,17 @@ pub(crate) fn follow_images(
     labs: &Labs,
     connection: &Connection,
     prepulls: LivePrepulls,
-    request_timeout: Duration,
     stop: &CancellationToken,
 ) {
     let context = Arc::clone(labs.context());
     let inventory = context.policies.inventory().clone();
     let kubernetes = context.config.current().kubernetes.clone();
-    let pods =
-        PullPods::new(connection, kubernetes.namespace.as_str(), kubernetes.instance(), request_timeout);
+    let pods = PullPods::new(
+        connection,
+        kubernetes.namespace.as_str(),
+        kubernetes.instance(),
+        kubernetes.request_timeout.unsigned_abs(),
+    );
     let watches = connection.watches.clone();
     background.spawn(keep_fresh(context.config.follow(), inventory.clone(), stop.clone()));
     background.spawn(follow_nodes(watches, context.config.follow(), inventory, stop.clone()));

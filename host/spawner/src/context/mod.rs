@@ -42,7 +42,7 @@ use wasmspawner_kubernetes::records::SpawnRecords;
 use wasmspawner_kubernetes::site_blueprints::SiteBlueprints;
 use wasmspawner_kubernetes::workloads::Workloads;
 use wasmspawner_policies::Policies;
-use wasmspawner_telemetry::Metrics;
+use wasmspawner_telemetry::{Metrics, Reload};
 
 /// The configuration and modules that every driver uses.
 pub struct Context {
@@ -92,6 +92,12 @@ pub(crate) fn reclaim_of(fate: NamespaceFate) -> NamespaceReclaim {
 }
 
 impl Context {
+    /// Counts a reload. It has failed as long as a policy is not loaded as it is configured.
+    pub fn count_reload<T, E>(&self, reloaded: &Result<T, E>) {
+        let is_complete = self.policies.problem().is_none();
+        self.metrics.reloaded(if is_complete { Reload::of(reloaded) } else { Reload::Failed });
+    }
+
     /// The configuration and the policies: all that a decision needs without a cluster.
     pub(crate) fn rules(&self) -> SiteRules<'_> {
         let config = self.config.current();

@@ -209,7 +209,7 @@ impl Driver {
             match written {
                 Ok(stored) => return Ok(stored),
                 Err(RecordError::Changed(current))
-                    if self.record.is_none() && self.is_another_s(&current) =>
+                    if self.record.is_none() && self.is_of_another_leader(&current) =>
                 {
                     // The lab is adopted when this driver has gone.
                     return Err(Refusal::LabExists.into());
@@ -238,7 +238,7 @@ impl Driver {
 
     /// Returns true for the record of a lab that runs or is to run and that another leader has begun. What this process
     /// has written for a spawn that it refused does not count: nobody waits for that lab.
-    fn is_another_s(&self, record: &StoredSpawn) -> bool {
+    fn is_of_another_leader(&self, record: &StoredSpawn) -> bool {
         !record.deleting
             && record.spec.desired == Desired::Running
             && record.spec.epoch != self.context.records.leadership().epoch()

@@ -5,7 +5,6 @@ use wasmspawner_core::config::Config;
 use crate::labs::Labs;
 use wasmspawner_policies::{LoadError, LoadedPolicy, PolicySpec};
 use wasmspawner_tasks::detached::detached;
-use wasmspawner_telemetry::Reload;
 
 /// The rules of a site: its configuration and policies. Clones share them.
 #[derive(Clone)]
@@ -33,7 +32,7 @@ impl Rules {
         let labs = self.0.clone();
         detached(async move {
             let reloaded = labs.context().policies.reload().await;
-            labs.context().metrics.reloaded(Reload::of(&reloaded));
+            labs.context().count_reload(&reloaded);
             reloaded
         })
         .await

@@ -146,14 +146,20 @@ fn refuse_claimed(knows_claims: bool, records: &[StoredSpawn]) -> Result<(), Rec
     }
 }
 
+/// Finds out which labs there are. Nothing is done while the cluster would not keep what the service writes.
 async fn initial_recovery(labs: &Labs) {
+    until_done(|| check_definition(labs)).await;
+    let found = until_done(|| recover_all(labs)).await;
+    tracing::info!(labs = found, "the labs of the cluster are known");
+    labs.mark_ready();
+}
+
+/// Repeats a step of the recovery until it succeeds, and returns its result.
+async fn until_done<T, F: Future<Output = Result<T, RecoverError>>>(step: impl Fn() -> F) -> T {
     let mut pause = Duration::from_millis(200);
     loop {
-        match recover_all(labs).await {
-            Ok(found) => {
-                tracing::info!(labs = found, "the labs of the cluster are known");
-                return labs.mark_ready();
-            }
+        match step().await {
+            Ok(done) => return done,
             Err(error @ RecoverError::Cluster(_)) => {
                 tracing::warn!(error = %Causes(&error), ?pause, "the labs cannot be listed yet");
             }
@@ -166,14 +172,19 @@ async fn initial_recovery(labs: &Labs) {
     }
 }
 
-/// Starts a driver for every record, and returns how many there are. Nothing is done while the cluster would not keep
-/// what the service writes. The stored volumes are read first: a lab that starts without them would get another volume.
-async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
+async fn check_definition(labs: &Labs) -> Result<(), RecoverError> {
     let context = labs.context();
     // The service itself has given the one-machine cluster its definitions.
     if context.config.current().embedded.is_none() {
         context.records.check_definition().await?;
     }
+    Ok(())
+}
+
+/// Starts a driver for every record, and returns how many there are. The stored volumes are read first: a lab that
+/// starts without them would get another volume.
+async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
+    let context = labs.context();
     context.provisioned.load().await?;
     context.own_cluster().creator.load().await?;
     if let Some(volumes) = &context.volumes {
