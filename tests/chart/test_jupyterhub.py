@@ -35,7 +35,7 @@ def test_the_hub_s_settings_are_settings_of_the_spawner(values):
 
 
 def test_the_hub_calls_the_service_where_the_chart_puts_it(values, objects):
-    service = one(objects, "Service")
+    service = one(objects, "Service", "wasmspawner")
     address = f"http://{service['metadata']['name']}:{service['spec']['ports'][0]['port']}/spawner/v1"
     assert values["hub"]["config"]["WasmSpawner"]["api_url"] == address
     assert service["metadata"]["namespace"] == "jupyterhub"

@@ -118,7 +118,12 @@ def test_the_service_knows_its_own_pod(chart):
     fields = {
         each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"] if "valueFrom" in each
     }
-    assert fields == {"WASMSPAWNER_POD_NAME": "metadata.name", "WASMSPAWNER_POD_UID": "metadata.uid"}
+    assert fields == {
+        "WASMSPAWNER_POD_NAME": "metadata.name",
+        "WASMSPAWNER_POD_UID": "metadata.uid",
+        "WASMSPAWNER_POD_IPS": "status.podIPs",
+        "WASMSPAWNER_NODE_NAME": "spec.nodeName",
+    }
 
 
 def test_the_service_makes_environments_only_where_it_is_configured(chart):
@@ -156,7 +161,7 @@ def test_of_the_credentials_of_clusters_the_service_reads_those_that_are_named(c
 
 def test_the_service_reads_no_secret_that_its_configuration_does_not_name(chart):
     role = one(chart.render(MINIMAL), "Role")
-    assert [rule["resources"] for rule in role["rules"]] == [["spawns"], ["leases"]]
+    assert [rule["resources"] for rule in role["rules"]] == [["spawns"], ["leases"], ["endpointslices"]]
 
 
 def test_one_namespace_needs_nothing_cluster_wide(chart):

@@ -156,10 +156,11 @@ REFUSALS = {
         "terminationGracePeriodSeconds: 20 is not above config.limits.drain (20s)",
     ),
     "a duration of another form": (config(limits={"drain": "PT20S"}), "config.limits.drain: PT20S is not written as"),
-    "metrics of a public Service": (
-        {"service": {"type": "LoadBalancer"}, "monitoring": {"serviceMonitor": {"enabled": True}}},
-        "monitoring.serviceMonitor.enabled: service.type is LoadBalancer",
+    "two pods with one volume": (
+        {"replicas": 2, "state": {"persistence": {"enabled": True}}},
+        "replicas: is 2, and state.persistence.enabled is true",
     ),
+    "another EndpointSlice": (config(kubernetes={"endpoint_slice": "mine"}), "config.kubernetes.endpoint_slice: cannot be set"),
 }
 
 

@@ -1,6 +1,7 @@
 """A release on a real control plane: installed, upgraded, uninstalled. No kubelet runs its pod."""
 
 import itertools
+import json
 import os
 import re
 import shutil
@@ -110,6 +111,17 @@ def test_an_upgrade_changes_the_service_and_neither_records_nor_labs(cluster, ho
     helm.run("rollback", NAME, "1", "-n", home)
     assert versions() == before
     assert "Earlier" in columns(cluster)
+
+
+def test_an_upgrade_and_a_rollback_leave_the_address_of_the_process_that_leads(cluster, home, release, helm):
+    release.install(MINIMAL)
+    leads = [{"addresses": ["10.0.0.7"], "conditions": {"ready": True}}]
+    patch = json.dumps({"endpoints": leads})
+    cluster.kubectl("patch", "endpointslice", NAME, "-n", home, "--type=merge", "-p", patch)
+    release.install(merged(MINIMAL, {"config": {"limits": {"spawn": "12m"}}}))
+    assert cluster.get("endpointslice", NAME, "-n", home)["endpoints"] == leads
+    helm.run("rollback", NAME, "1", "-n", home)
+    assert cluster.get("endpointslice", NAME, "-n", home)["endpoints"] == leads
 
 
 def earlier_chart(helm, folder):

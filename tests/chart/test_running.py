@@ -1,7 +1,9 @@
 """The service with the configuration, the account and the permissions of a release, on a real control plane."""
 
 import json
+import os
 import subprocess
+import uuid
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,10 @@ from cluster import DEFINITION, DEFINITIONS, Cluster
 import compiled_policies
 
 TOKENS = {"ada": ["exec:notebook"], "root": ["admin:notebook"]}
+
+
+# The address by which the pod of the service would be reached.
+ADDRESS = "10.0.0.7"
 
 
 class Running:
@@ -39,7 +45,8 @@ class Running:
         file.write_text(yaml.safe_dump(config))
         compiled_policies.lend(self.folder / "state")
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen([service.program(), "serve", "--config", file], stdout=log, stderr=log)
+            command = [service.program(), "serve", "--config", file]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | self._pod())
         try:
             self.cluster.until(self._is_ready, "the service is ready")
         except BaseException:
@@ -66,6 +73,12 @@ class Running:
             return self.get("/labs", "root").status_code == 200
         except requests.RequestException:
             return False
+
+    @staticmethod
+    def _pod() -> dict[str, str]:
+        """What the Deployment tells the service of its pod."""
+        pod = {"POD_NAME": NAME, "POD_UID": str(uuid.uuid4()), "POD_IPS": ADDRESS, "NODE_NAME": "node"}
+        return {f"WASMSPAWNER_{name}": value for name, value in pod.items()}
 
     def _kubeconfig(self) -> Path:
         config = yaml.safe_load(Path(self.cluster.kubeconfig).read_text())
@@ -117,6 +130,8 @@ def test_labs_start_outlive_an_upgrade_and_stop_with_what_the_chart_installs(
         )
         assert spawned.status_code == 303, spawned.text
         cluster.until(lambda: cluster.exists("pod", "nb-ada", "-n", labs), f"a pod; {running.log.read_text()[-3000:]}")
+        cluster.until(lambda: addresses(cluster, home) == [ADDRESS], "requests are led to the service")
+    assert addresses(cluster, home) == []
     pod = cluster.get("pod", "nb-ada", "-n", labs)["metadata"]["uid"]
     helm.run("upgrade", NAME, chart.archive, "-n", home, "-f", file, "--set", "config.limits.spawn=15m")
     with Running(cluster, home, tmp_path) as running:
@@ -126,6 +141,11 @@ def test_labs_start_outlive_an_upgrade_and_stop_with_what_the_chart_installs(
         cluster.until(lambda: not cluster.names("spawns", "-n", home), "the record is gone")
         assert not cluster.exists("pod", "nb-ada", "-n", labs)
     helm.run("uninstall", NAME, "-n", home)
+
+
+def addresses(cluster, home):
+    endpoints = cluster.get("endpointslice", NAME, "-n", home).get("endpoints") or []
+    return [address for endpoint in endpoints for address in endpoint["addresses"]]
 
 
 def test_a_lab_gets_an_environment_of_a_pool_with_what_the_chart_installs(helm, chart, cluster, tmp_path):

@@ -67,7 +67,7 @@ def test_every_value_has_a_comment_and_is_in_the_schema():
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"replicas": 2}, "additional properties 'replicas' not allowed"),
+        ({"replica": 2}, "additional properties 'replica' not allowed"),
         ({"config": {"limits": {"drian": "20s"}}}, "'/config/limits': additional properties 'drian' not allowed"),
         ({"config": {"lab": {"port": "many"}}}, "'/config/lab/port': got string, want integer"),
         ({"config": {"kubernetes": {"namespaces": "several"}}}, "/config/kubernetes/namespaces"),
@@ -91,7 +91,11 @@ def test_an_unknown_key_or_a_wrong_type_is_refused(chart, wrong, told):
 def test_the_chart_fills_in_what_it_knows(chart):
     objects = chart.render(MINIMAL, namespace="jupyterhub", name="labs")
     config = configuration(objects)
-    assert config["kubernetes"] == {"namespace": "jupyterhub", "instance": "jupyterhub-labs-wasmspawner"}
+    assert config["kubernetes"] == {
+        "namespace": "jupyterhub",
+        "instance": "jupyterhub-labs-wasmspawner",
+        "endpoint_slice": "labs-wasmspawner",
+    }
     assert config["http"] == {"listen": "0.0.0.0:8090", "health_listen": "0.0.0.0:8091"}
     assert config["lab"]["network_policy"]["hub_namespace"] == config["names"]["hub_namespace"] == "jupyterhub"
     assert config["state_dir"] == "/var/lib/wasmspawner/state"
@@ -122,14 +126,15 @@ def test_what_a_site_sets_stays_even_if_it_is_null(chart):
     objects = chart.render(merged(MINIMAL, {"config": mine}))
     config = configuration(objects)
     assert config["lab"] == mine["lab"]
-    assert config["kubernetes"] == {"instance": "mine", "namespace": "wasmspawner", "requests_per_second": None}
+    filled = {"namespace": "wasmspawner", "endpoint_slice": "wasmspawner"}
+    assert config["kubernetes"] == {"instance": "mine", "requests_per_second": None, **filled}
     assert config["http"]["max_body_bytes"] == 1048576000
-    assert one(objects, "Service")["spec"]["ports"][0]["port"] == 9000
+    assert one(objects, "Service", "wasmspawner")["spec"]["ports"][0]["port"] == 9000
     assert pod(objects)["containers"][0]["ports"][0]["containerPort"] == 9000
     assert one(objects, "NetworkPolicy")["spec"]["ingress"][0]["ports"] == [{"port": 9000, "protocol": "TCP"}]
 
 
-@pytest.mark.parametrize(("drain", "seconds"), [(None, 30), ("40s", 50), ("1m30s", 100), ("2m", 130)])
+@pytest.mark.parametrize(("drain", "seconds"), [(None, 35), ("40s", 55), ("1m30s", 105), ("2m", 135)])
 def test_the_pod_gets_more_time_than_the_service_needs_to_finish_spawns(chart, drain, seconds):
     limits = {"config": {"limits": {"drain": drain}}} if drain else {}
     objects = chart.render(merged(MINIMAL, limits))
@@ -145,10 +150,49 @@ def test_a_changed_configuration_replaces_the_pod_and_an_unchanged_one_does_not(
     assert checksum(merged(MINIMAL, {"config": {"limits": {"spawn": "11m"}}})) != before
 
 
-def test_only_one_pod_runs_at_a_time(chart):
-    deployment = one(chart.render(MINIMAL), "Deployment")["spec"]
+def test_a_new_pod_stands_by_before_the_old_one_ends(chart):
+    objects = chart.render(MINIMAL)
+    deployment = one(objects, "Deployment")["spec"]
     assert deployment["replicas"] == 1
-    assert deployment["strategy"] == {"type": "Recreate"}
+    handed_over = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    assert deployment["strategy"] == handed_over
+    assert "affinity" not in pod(objects)
+    assert not [each for each in objects if each["kind"] == "PodDisruptionBudget"]
+
+
+def test_two_replicas_are_on_different_nodes_and_are_not_evicted_together(chart):
+    objects = chart.render(merged(MINIMAL, {"replicas": 2}))
+    deployment = one(objects, "Deployment")["spec"]
+    assert deployment["replicas"] == 2
+    (apart,) = pod(objects)["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    selector = deployment["selector"]
+    assert apart["podAffinityTerm"] == {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+    budget = one(objects, "PodDisruptionBudget")["spec"]
+    assert budget == {"minAvailable": 1, "selector": selector}
+    own = {"affinity": {"nodeAffinity": {}}, "podDisruptionBudget": {"enabled": False}}
+    objects = chart.render(merged(MINIMAL, {"replicas": 2, **own}))
+    assert pod(objects)["affinity"] == own["affinity"]
+    assert not [each for each in objects if each["kind"] == "PodDisruptionBudget"]
+
+
+def test_two_pods_never_have_the_volume_of_the_state(chart):
+    objects = chart.render(merged(MINIMAL, {"state": {"persistence": {"enabled": True}}}))
+    assert one(objects, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_requests_go_to_the_process_that_leads_and_metrics_come_from_each(chart):
+    objects = chart.render(MINIMAL)
+    (api, metrics) = [each for each in objects if each["kind"] == "Service"]
+    assert "selector" not in api["spec"], "Kubernetes would send requests to those that stand by"
+    slices = one(objects, "EndpointSlice")
+    assert "endpoints" not in slices, "an upgrade would send requests nowhere"
+    assert slices["metadata"]["labels"]["kubernetes.io/service-name"] == api["metadata"]["name"]
+    assert [port["name"] for port in slices["ports"]] == [port["name"] for port in api["spec"]["ports"]]
+    assert configuration(objects)["kubernetes"]["endpoint_slice"] == slices["metadata"]["name"]
+    deployment = one(objects, "Deployment")["spec"]
+    assert metrics["spec"]["selector"] == deployment["selector"]["matchLabels"]
+    own = {each["name"] for each in pod(objects)["containers"][0]["env"]}
+    assert own >= {f"WASMSPAWNER_{name}" for name in ("POD_NAME", "POD_UID", "POD_IPS", "NODE_NAME")}
 
 
 def test_policies_come_from_the_image_a_config_map_or_an_image_volume(chart):

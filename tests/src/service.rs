@@ -33,6 +33,8 @@ pub struct Service {
     binary: PathBuf,
     address: Ipv4Addr,
     fault: Option<String>,
+    /// The name of its pod, which is its uid, too, and the pod's address.
+    pod: Option<(String, Ipv4Addr)>,
 }
 
 /// CPU time and memory of a process.
@@ -63,8 +65,14 @@ impl Service {
     /// Writes the configuration without starting the service.
     pub fn prepare(binary: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let service =
-            Self { process: None, folder, binary: binary.into(), address: own_address(), fault: None };
+        let service = Self {
+            process: None,
+            folder,
+            binary: binary.into(),
+            address: own_address(),
+            fault: None,
+            pod: None,
+        };
         service.reconfigure(change)?;
         append(&service.tokens_file(), "# tokens of this test\n")?;
         Ok(service)
@@ -81,6 +89,11 @@ impl Service {
     /// Lets the next process fail at a named point, such as `abort before delete Pod`, but not the process after it.
     pub fn meets(&mut self, fault: &str) {
         self.fault = Some(fault.to_owned());
+    }
+
+    /// Tells the service that it runs in this pod.
+    pub fn is_in_pod(&mut self, name: &str, address: Ipv4Addr) {
+        self.pod = Some((name.to_owned(), address));
     }
 
     /// Waits until the process has ended by itself.
@@ -300,6 +313,10 @@ impl Service {
         command.arg("serve").arg("--config").arg(self.config_file()).env_remove("RUST_LOG");
         // `make run` sets this, too, and `deploy/README.md` recommends it.
         command.env("MALLOC_ARENA_MAX", "1");
+        if let Some((name, address)) = &self.pod {
+            command.env("WASMSPAWNER_POD_NAME", name).env("WASMSPAWNER_POD_UID", name);
+            command.env("WASMSPAWNER_POD_IPS", address.to_string()).env("WASMSPAWNER_NODE_NAME", "node");
+        }
         command
     }
 

@@ -8,12 +8,14 @@
 {{- include "wasmspawner.checkPolicyFiles" . -}}
 {{- include "wasmspawner.checkRoutes" . -}}
 {{- include "wasmspawner.checkDefinition" . -}}
+{{- include "wasmspawner.checkReplicas" . -}}
 {{- end -}}
 
 {{- define "wasmspawner.checkSetByChart" -}}
 {{- $config := .Values.config -}}
 {{- range $key, $remedy := dict
   "kubernetes.namespace" "the service keeps its records in the release's namespace; install the release there"
+  "kubernetes.endpoint_slice" "it is that of the Service of the chart; remove the key"
   "kubernetes.kubeconfig" "the service uses the account of its pod; remove the key"
   "kubernetes.context" "the service uses the account of its pod; remove the key"
   "http.tls" "name the Secret with the certificate in secrets.tls.existingSecret"
@@ -148,6 +150,12 @@
 {{- if or (contains ":" $url.host) (eq $url.scheme "http") -}}
 {{- fail (printf "config.auth.headers.url: the network policy does not let the service connect to %s; add a rule to networkPolicy.extraEgress" $headers.url) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "wasmspawner.checkReplicas" -}}
+{{- if and (gt (int .Values.replicas) 1) .Values.state.persistence.enabled -}}
+{{- fail (printf "replicas: is %d, and state.persistence.enabled is true, but only one process can use the claim; set replicas to 1, or state.persistence.enabled to false" (int .Values.replicas)) -}}
 {{- end -}}
 {{- end -}}
 

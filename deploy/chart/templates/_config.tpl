@@ -8,6 +8,7 @@
 {{- $kubernetes := $config.kubernetes | default dict -}}
 {{- $_ := set $kubernetes "namespace" .Release.Namespace -}}
 {{- $_ := set $kubernetes "instance" (include "wasmspawner.instance" .) -}}
+{{- $_ := set $kubernetes "endpoint_slice" (include "wasmspawner.fullname" .) -}}
 {{- $_ := set $config "kubernetes" $kubernetes -}}
 
 {{- $names := $config.names | default dict -}}
@@ -152,7 +153,7 @@
 {{- else -}}
 {{- $drained := include "wasmspawner.seconds" $drain | int -}}
 {{- if kindIs "invalid" $given -}}
-{{- add $drained 10 -}}
+{{- add $drained 15 -}}
 {{- else if le ($given | int) $drained -}}
 {{- fail (printf "terminationGracePeriodSeconds: %d is not above config.limits.drain (%s), so the service would be killed while it finishes spawns; set more, or leave it out" ($given | int) $drain) -}}
 {{- else -}}

@@ -31,7 +31,7 @@ pub struct Api {
     pub prefix: Prefix,
     /// The OpenAPI document.
     pub description: Description,
-    /// Cancelled when the service stops. Event streams end then, and their readers reconnect to the next instance.
+    /// Cancelled when this process does not lead any more. Event streams end then, and their readers connect to the next.
     pub shutdown: CancellationToken,
 }
 

@@ -10,16 +10,98 @@ use rustix::system::uname;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use wasmspawner_api::Closing;
 use wasmspawner_core::config::Config;
 use wasmspawner_files::whole_file;
 use wasmspawner_kubernetes::k8s::Connection;
-use wasmspawner_kubernetes::leadership::{Candidate, Leadership};
+use wasmspawner_kubernetes::leadership::{Candidate, Leadership, PublishedAddress};
 use wasmspawner_kubernetes::random_token::random_token;
 use wasmspawner_spawner::prepull::LivePrepulls;
 use wasmspawner_spawner::{self as spawner, Labs};
 
-use crate::images::follow_images;
-use crate::own_pod::own_pod;
+use crate::images::pull_images;
+use crate::own_pod::OwnPod;
+
+/// The election of the process that leads, where there may be several.
+pub(crate) struct Election {
+    candidate: Candidate,
+    /// `None` if nothing sends requests by the Lease.
+    address: Option<PublishedAddress>,
+}
+
+impl Election {
+    /// The election of this installation. `leases` is a client that sends changes although this process does not lead.
+    pub(crate) fn new(
+        config: &Config,
+        connection: &Connection,
+        leases: Client,
+        leadership: &Leadership,
+    ) -> anyhow::Result<Self> {
+        let (namespace, instance) = (config.kubernetes.namespace.as_str(), config.kubernetes.instance());
+        let identity = identity(config.state_dir.as_deref())?;
+        let address = match &config.kubernetes.endpoint_slice {
+            Some(slice) => {
+                let pod = OwnPod::from_environment().map(OwnPod::address);
+                let pod = pod.filter(|pod| !pod.addresses.is_empty()).context(
+                    "kubernetes.endpoint_slice: this process does not know its pod; set WASMSPAWNER_POD_NAME, WASMSPAWNER_POD_UID and WASMSPAWNER_POD_IPS from metadata.name, metadata.uid and status.podIPs, or remove the key",
+                )?;
+                let slice = slice.as_str();
+                Some(PublishedAddress::new(connection, leases.clone(), namespace, slice, pod))
+            }
+            None => None,
+        };
+        let candidate = Candidate::new(leases, namespace, instance, identity, leadership.clone());
+        Ok(Self { candidate, address })
+    }
+
+    /// Waits until this process leads. Its address is published once it knows the labs.
+    async fn win(mut self, labs: &Labs) -> Won {
+        Box::pin(self.candidate.acquire()).await;
+        let give_back = CancellationToken::new();
+        let asked = give_back.clone();
+        let mut candidate = self.candidate;
+        let renewal = tokio::spawn(async move {
+            if asked.run_until_cancelled(Box::pin(candidate.keep())).await.is_none() {
+                candidate.release().await;
+            }
+        });
+        let asked = give_back.clone();
+        let (labs, address) = (labs.clone(), self.address);
+        let publishing = tokio::spawn(async move {
+            let address = address?;
+            let published = async {
+                labs.until_known().await;
+                Box::pin(address.keep()).await;
+            };
+            asked.run_until_cancelled(published).await;
+            Some(address)
+        });
+        Won { give_back, renewal, publishing }
+    }
+}
+
+/// An election that this process has won.
+struct Won {
+    give_back: CancellationToken,
+    /// Renews the Lease until it is to be given back.
+    renewal: JoinHandle<()>,
+    /// Publishes the address of this process until then.
+    publishing: JoinHandle<Option<PublishedAddress>>,
+}
+
+impl Won {
+    /// Gives the Lease back. Requests that still come in are answered until they go to the next leader.
+    async fn give_back(self, closing: &Closing) -> anyhow::Result<()> {
+        self.give_back.cancel();
+        let address = self.publishing.await.context("the task that publishes the address panicked")?;
+        self.renewal.await.context("the task that keeps the Lease panicked")?;
+        closing.open.cancel();
+        if let Some(address) = address {
+            address.withdraw().await;
+        }
+        Ok(())
+    }
+}
 
 /// The tasks of a process that leads.
 pub(crate) struct Led {
@@ -27,47 +109,28 @@ pub(crate) struct Led {
     spawner: JoinHandle<()>,
     spawner_stop: CancellationToken,
     /// `None` where there is no other process, and no Lease.
-    lease: Option<HeldLease>,
-}
-
-/// The task that renews the Lease until it is to be given back.
-struct HeldLease {
-    renewal: JoinHandle<()>,
-    give_back: CancellationToken,
-}
-
-impl HeldLease {
-    fn keep(mut candidate: Candidate) -> Self {
-        let give_back = CancellationToken::new();
-        let asked = give_back.clone();
-        let renewal = tokio::spawn(async move {
-            if asked.run_until_cancelled(Box::pin(candidate.keep())).await.is_none() {
-                candidate.release().await;
-            }
-        });
-        Self { renewal, give_back }
-    }
-
-    async fn give_back(self) -> anyhow::Result<()> {
-        self.give_back.cancel();
-        self.renewal.await.context("the task that keeps the Lease panicked")
-    }
+    election: Option<Won>,
 }
 
 impl Led {
-    /// Ends the tasks, the Lease last: whoever takes it finds nothing under way.
+    /// Ends the tasks, the Lease last: whoever takes it finds nothing under way. Requests are answered until then.
     pub(crate) async fn end(
         self,
         cluster_stop: &CancellationToken,
         background: &TaskTracker,
+        closing: &Closing,
     ) -> anyhow::Result<()> {
+        if self.election.is_none() {
+            closing.open.cancel();
+            closing.port.cancel();
+        }
         self.spawner_stop.cancel();
         self.spawner.await.context("the task that follows the cluster panicked")?;
         cluster_stop.cancel();
         background.close();
         background.wait().await;
-        match self.lease {
-            Some(lease) => lease.give_back().await,
+        match self.election {
+            Some(won) => won.give_back(closing).await,
             None => Ok(()),
         }
     }
@@ -76,19 +139,18 @@ impl Led {
 /// Waits until this process leads, then looks after the labs until it is asked to `stop`, and lets those that are being
 /// created get their pods. Returns `None` if it has never led.
 pub(crate) async fn lead(
-    candidate: Option<Candidate>,
+    election: Option<Election>,
     labs: &Labs,
     connection: &Connection,
     prepulls: LivePrepulls,
     background: &TaskTracker,
     stop: &CancellationToken,
 ) -> Option<Led> {
-    let mut lease = None;
-    if let Some(mut candidate) = candidate {
-        stop.run_until_cancelled(Box::pin(candidate.acquire())).await?;
-        lease = Some(HeldLease::keep(candidate));
-    }
-    follow_images(background, labs, connection, prepulls, stop);
+    let election = match election {
+        Some(election) => Some(stop.run_until_cancelled(election.win(labs)).await?),
+        None => None,
+    };
+    pull_images(background, labs.context(), connection, prepulls, stop);
     let spawner_stop = CancellationToken::new();
     let running = spawner::run(labs.clone(), connection.watches.clone(), spawner_stop.clone());
     // If that task ends early, the service would work with outdated knowledge. It therefore stops, and is started
@@ -99,24 +161,13 @@ pub(crate) async fn lead(
         drop(end);
     });
     drain(labs, stop).await;
-    Some(Led { spawner, spawner_stop, lease })
-}
-
-/// Returns the candidate for leading this installation.
-pub(crate) fn candidate(
-    config: &Config,
-    leases: Client,
-    leadership: &Leadership,
-) -> anyhow::Result<Candidate> {
-    let (namespace, instance) = (config.kubernetes.namespace.as_str(), config.kubernetes.instance());
-    let identity = identity(config.state_dir.as_deref())?;
-    Ok(Candidate::new(leases, namespace, instance, identity, leadership.clone()))
+    Some(Led { spawner, spawner_stop, election })
 }
 
 /// Returns the name by which this process holds the Lease: that of its pod, or else the one in its state directory. A
 /// process that is started again there has the same name, and takes its Lease back at once; there are never two.
 fn identity(state_dir: Option<&Path>) -> anyhow::Result<String> {
-    if let Some(pod) = own_pod() {
+    if let Some(pod) = OwnPod::from_environment() {
         return Ok(format!("{}_{}", pod.name, pod.uid));
     }
     let fresh = || format!("{}_{}", uname().nodename().to_string_lossy(), random_token());

@@ -16,12 +16,13 @@ use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, ConfigFile, NamespaceReclaim};
 use wasmspawner_core::manifest::service_selector;
 
-use crate::leading::{candidate, lead};
+use crate::images::follow_images;
+use crate::leading::{Election, lead};
 use crate::one_machine::OneMachine;
 pub use wasmspawner_api::ConfigSource;
 use wasmspawner_api::auth::Authenticator;
 use wasmspawner_api::{
-    Api, ConfigReload, Connections, Description, FairUse, Prefix, Tls, probes, router, serve,
+    Api, Closing, ConfigReload, Connections, Description, FairUse, Prefix, Tls, probes, router, serve,
 };
 use wasmspawner_history::{History, Retention};
 use wasmspawner_hub::HubApi;
@@ -82,7 +83,8 @@ pub async fn run(
         None => connect(&config, &leadership, &metrics).await.map(|(own, leases)| (own, Some(leases)))?,
     };
     let connection = connection.counted(&metrics);
-    let candidate = leases.map(|leases| candidate(&config, leases, &leadership)).transpose()?;
+    let election =
+        leases.map(|leases| Election::new(&config, &connection, leases, &leadership)).transpose()?;
     if config.embedded.is_some() {
         make_tokens_file(&config)?;
         install_definitions(connection.requests.clone())
@@ -94,11 +96,7 @@ pub async fn run(
     let authenticator = Authenticator::new(config.auth.clone(), hub.clone()).await?;
     let labs =
         Labs::new(Arc::new(context(config, policies, hub, &connection, &leadership, metrics.clone())?));
-    labs.context().records.check_installed().await?;
-    labs.context().blueprints.check_installed().await?;
-    if let Some(environments) = &labs.context().environments {
-        environments.check_installed().await?;
-    }
+    check_installed(labs.context()).await?;
     let used = labs.context().config.current();
     let http = used.http.clone();
     let prefix = Prefix::from_config(&http);
@@ -117,7 +115,8 @@ pub async fn run(
     if let Some(one_machine) = one_machine {
         background.spawn(one_machine.run(cluster_stop.clone()));
     }
-    let prepulls = LivePrepulls::default();
+    follow_images(&background, labs.context(), &connection, &stop);
+    let (prepulls, closing) = (LivePrepulls::default(), Closing::default());
     let reload = ConfigReload::new(source, file, labs.clone(), authenticator.clone());
     let state = Api {
         fair_use: FairUse::new(used.limits.per_user),
@@ -128,26 +127,30 @@ pub async fn run(
         metrics: metrics.clone(),
         description: Description::for_prefix(&prefix).context("cannot describe the API")?,
         prefix,
-        shutdown: stop.clone(),
+        shutdown: closing.open.clone(),
     };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
+    let leading = async {
+        let _closed = (closing.open.clone().drop_guard(), closing.port.clone().drop_guard());
+        match lead(election, &labs, &connection, prepulls, &background, &stop).await {
+            Some(led) => led.end(&cluster_stop, &background, &closing).await,
+            None => Ok(()),
+        }
+    };
     let everything = async {
         let ((), (), reloading, (), (), led) = tokio::join!(
-            serve(api, connections, router(state, http.max_body_bytes), stop.clone()),
-            serve(health, Connections::to_health(), probes(labs.clone(), metrics), stop.clone()),
+            serve(api, connections, router(state, http.max_body_bytes), closing.clone()),
+            serve(health, Connections::to_health(), probes(labs.clone(), metrics), closing.clone()),
             reload_on_hangup(&reload, &stop),
             reload.follow(stop.clone()),
             async {
                 let policies = &labs.context().policies;
                 tokio::join!(policies.follow_data(stop.clone()), policies.deliver_events(stop.clone()));
             },
-            lead(candidate, &labs, &connection, prepulls, &background, &stop),
+            leading,
         );
         reloading.context("cannot install the handler of SIGHUP")?;
-        if let Some(led) = led {
-            led.end(&cluster_stop, &background).await?;
-        }
-        anyhow::Ok(())
+        led
     };
     let ended = tokio::select! {
         ended = everything => ended,
@@ -156,6 +159,16 @@ pub async fn run(
     labs.context().history.flush(jiff::Timestamp::now());
     ended?;
     tracing::info!("the service has ended");
+    Ok(())
+}
+
+/// Fails if a custom resource that the configuration needs is not installed.
+async fn check_installed(context: &Context) -> anyhow::Result<()> {
+    context.records.check_installed().await?;
+    context.blueprints.check_installed().await?;
+    if let Some(environments) = &context.environments {
+        environments.check_installed().await?;
+    }
     Ok(())
 }
 

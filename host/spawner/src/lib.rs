@@ -43,4 +43,5 @@ pub use upkeep::service::run;
 pub use upkeep::sweep::{Orphan, OrphanKind};
 
 pub use wasmspawner_kubernetes::environments::TargetRefusal;
+pub use wasmspawner_kubernetes::leadership::Standing;
 pub use wasmspawner_policies::{CandidateReport, DataReport, LastGoodReport, LoadedPolicy};

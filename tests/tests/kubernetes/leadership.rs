@@ -1,7 +1,10 @@
 //! Two processes of one installation: one leads, the other stands by.
 
+use std::net::Ipv4Addr;
+
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use rustix::process::{Pid, Signal, kill_process};
@@ -106,6 +109,81 @@ async fn a_record_of_a_later_leader_is_written_over_by_nobody() {
     ada.stop_to_end("ada").await.unwrap();
     records.delete("lab-eve", &DeleteParams::default()).await.unwrap();
     site.leave().await;
+}
+
+/// The process that leads writes its address into the EndpointSlice of the Service, and hands over when it is asked to end.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_led_to_the_process_that_leads() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    site.install_policy().await;
+    let labs = site.namespace("labs").await;
+    let slices: Api<EndpointSlice> = Api::namespaced(site.cluster.client.clone(), site.name());
+    // As in the chart, without endpoints.
+    let of_chart = json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": { "name": "wasmspawner", "labels": {
+            "kubernetes.io/service-name": "wasmspawner", "wasmspawner.io/instance": site.name(),
+        } },
+        "addressType": "IPv4",
+        "ports": [{ "name": "api", "port": 8090 }],
+    });
+    let by_helm = PatchParams::apply("helm");
+    slices.patch("wasmspawner", &by_helm, &Patch::Apply(&of_chart)).await.unwrap();
+    let process = |pod: &str, address| {
+        let mut service = service_with(&site, "single", &labs, |config| {
+            config["kubernetes"]["endpoint_slice"] = json!("wasmspawner");
+        });
+        service.is_in_pod(pod, address);
+        service
+    };
+    let (here, there) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let (mut first, mut second) = (process("first", here), process("second", there));
+    first.run().await.unwrap();
+    start(&first.user("ada").unwrap(), "ada").await;
+    until(async || addresses(&slices).await == [here.to_string()]).await;
+
+    second.run().await.unwrap();
+    let ready = second.probes().get("/readyz").await.unwrap();
+    assert!(ready.body.contains("another process leads"), "{ready:?}");
+    let stray = second.user("ada").unwrap().lab("ada").await.unwrap();
+    assert_eq!(stray.problem().unwrap(), "503 not_ready");
+    assert_eq!(stray.header("connection"), "close", "the next request goes to the other");
+    // An upgrade leaves the address alone, and what somebody else writes does not stay.
+    slices.patch("wasmspawner", &by_helm, &Patch::Apply(&of_chart)).await.unwrap();
+    assert_eq!(addresses(&slices).await, [here.to_string()]);
+    let nowhere = Patch::Merge(json!({ "endpoints": [] }));
+    slices.patch("wasmspawner", &PatchParams::default(), &nowhere).await.unwrap();
+    until(async || addresses(&slices).await == [here.to_string()]).await;
+
+    // While it hands over, whoever follows the Service is answered.
+    let (of_first, of_second) = (first.user("ada").unwrap(), second.user("ada").unwrap());
+    signal(&first, Signal::TERM);
+    loop {
+        let answer = if addresses(&slices).await == [here.to_string()] {
+            of_first.lab("ada").await
+        } else {
+            of_second.lab("ada").await
+        };
+        let answer = answer.unwrap();
+        if answer.status != 200 {
+            assert_eq!(answer.problem().unwrap(), "503 not_ready");
+        } else if addresses(&slices).await == [there.to_string()] {
+            break;
+        }
+    }
+    first.death().await.unwrap();
+    until_running(&of_second, "ada").await;
+    of_second.stop_to_end("ada").await.unwrap();
+    // Nobody is left.
+    second.end().unwrap();
+    assert_eq!(addresses(&slices).await, [""; 0]);
+    site.leave().await;
+}
+
+async fn addresses(slices: &Api<EndpointSlice>) -> Vec<String> {
+    let slice = slices.get("wasmspawner").await.unwrap();
+    slice.endpoints.into_iter().flatten().flat_map(|endpoint| endpoint.addresses).collect()
 }
 
 fn signal(service: &Service, signal: Signal) {

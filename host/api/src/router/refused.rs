@@ -72,9 +72,9 @@ impl From<Refusal> for Problem {
 }
 
 impl Problem {
-    /// 503: the service does not know its labs yet. A 404 would mean that there is no lab.
+    /// 503: this process does not know the labs. A 404 would mean that there is no lab.
     pub(crate) fn not_ready() -> Self {
-        let msg = "the service has just started and does not know its labs yet; try again in a moment";
+        let msg = SpawnError::NotReady.to_string();
         Self::new(ProblemKind::NotReady, msg).retry_after(1)
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn list_labs(
     caller.may(Access::ListLabs)?;
     let wanted = filters(query.as_deref().unwrap_or_default())?;
     let users =
-        labs.list().into_iter().filter(|(_, status)| wanted.iter().any(|filter| filter.includes(*status)));
+        labs.list()?.into_iter().filter(|(_, status)| wanted.iter().any(|filter| filter.includes(*status)));
     Ok(Json(users.map(|(key, _)| key.user.into()).collect()))
 }
 

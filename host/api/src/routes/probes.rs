@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use wasmspawner_core::lifecycle::LabStatus;
 
-use wasmspawner_spawner::{Labs, Pools, SiteEnvironments};
+use wasmspawner_spawner::{Labs, Pools, SiteEnvironments, Standing};
 use wasmspawner_telemetry::Metrics;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -26,9 +26,13 @@ pub fn probes(labs: Labs, metrics: Metrics) -> Router {
         .route("/metrics", get(numbers).with_state((labs, metrics)))
 }
 
+/// A process that stands by is ready, too, where requests go to the one that leads whatever the probes say.
 async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
+    let is_led_to = labs.context().config.current().kubernetes.endpoint_slice.is_some();
     if labs.is_ready() {
         (StatusCode::OK, "ready\n")
+    } else if labs.standing() == Standing::StandsBy && is_led_to {
+        (StatusCode::OK, "ready: another process leads, and this one takes over from it\n")
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,
@@ -39,7 +43,7 @@ async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
 
 async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     let context = labs.context();
-    let statuses = labs.list();
+    let statuses = labs.statuses();
     for status in LabStatus::ALL {
         metrics.set_labs(status, statuses.iter().filter(|(_, of_lab)| *of_lab == status).count());
     }
@@ -55,6 +59,7 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     for (kind, silence) in context.clusters.own().store.silence() {
         metrics.set_watch_silence(kind, silence);
     }
+    metrics.set_leads(labs.standing() == Standing::Leads);
     metrics.set_state(labs.is_ready(), context.clusters.own().health().is_away());
     let most = context.config.current().limits.concurrent_spawns;
     metrics.set_spawns_in_progress(most.saturating_sub(context.spawn_slots.available_permits()), most);

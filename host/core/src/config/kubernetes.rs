@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::InvalidSetting;
-use crate::names::{LabelValue, NamespaceName};
+use crate::names::{LabelValue, NamespaceName, ObjectName};
 use crate::values::glob::Glob;
 
 /// The connection to the cluster, and the service's namespace in it.
@@ -25,6 +25,10 @@ pub struct KubernetesConfig {
     /// The name of this installation. It separates the labs of this service from those of another in the same cluster.
     /// Default: the name of `kubernetes.namespace`.
     pub instance: Option<LabelValue>,
+    /// The EndpointSlice of a Service without selector, in the service's own namespace. The process that leads writes its
+    /// address there, so that no request goes to another; one that stands by is ready, too. The chart makes it. Default:
+    /// none, and only the process that leads is ready.
+    pub endpoint_slice: Option<ObjectName>,
     /// Whether labs have namespaces of their own, and what happens to those when a lab is stopped.
     pub namespaces: NamespaceReclaim,
     /// With `namespaces: retain`: namespaces that are for labs whoever has made them, by name, or by a prefix that ends with
@@ -105,6 +109,7 @@ impl Default for KubernetesConfig {
             context: None,
             namespace: NamespaceName::constant("wasmspawner"),
             instance: None,
+            endpoint_slice: None,
             namespaces: NamespaceReclaim::default(),
             existing_namespaces: Vec::new(),
             requests_per_second: NonZeroU32::new(200),

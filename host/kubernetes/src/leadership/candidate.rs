@@ -12,15 +12,18 @@ use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::labels::INSTANCE_LABEL;
 
 use super::lease::{DURATION, Seen, Step, epoch, next_step, taken};
-use super::{Leadership, since_boot};
+use super::{Leadership, Standing, since_boot};
 use crate::installation::object_name;
 
-/// The pause between two renewals, and between two looks at the Lease of another.
-const RENEW_EVERY: Duration = Duration::from_secs(2);
+/// The pause between two renewals.
+const RENEW_EVERY: Duration = Duration::from_secs(1);
 
-/// The time after the last renewal in which changes may be sent. Others take the Lease 10 s after the last renewal at the
+/// The pause between two looks at the Lease of another. A Lease that was given back is taken within this time.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The time after the last renewal in which changes may be sent. Others take the Lease 8 s after the last renewal at the
 /// earliest; the rest is for changes that are under way.
-const RENEWED_FOR: Duration = Duration::from_secs(6);
+const RENEWED_FOR: Duration = Duration::from_secs(5);
 
 /// The time limit of one request.
 const REQUEST: Duration = Duration::from_secs(3);
@@ -64,17 +67,19 @@ impl Candidate {
                     return;
                 }
                 Ok(None) => {
+                    self.leadership.stand(Standing::StandsBy);
                     if told.changes_to(Told::StandsBy) {
                         tracing::info!(lease = self.name, "another process leads; this one stands by");
                     }
                 }
                 Err(error) => {
+                    self.leadership.stand(Standing::Unknown);
                     if told.changes_to(Told::Problem(error.to_string())) {
                         tracing::error!(lease = self.name, %error, "the Lease cannot be taken, so this process changes nothing; does its account have the permission for leases in deploy/permissions?");
                     }
                 }
             }
-            tokio::time::sleep(RENEW_EVERY).await;
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
 /// The time for which a Lease is valid after its last renewal, as others see it.
-pub(super) const DURATION: Duration = Duration::from_secs(10);
+pub(super) const DURATION: Duration = Duration::from_secs(8);
 
 /// The time after which a candidate does not know any more whether a Lease was renewed meanwhile.
 const BLIND_AFTER: Duration = Duration::from_secs(5);
@@ -117,13 +117,13 @@ mod tests {
             assert_eq!(steps.pop(), Some(Step::Take), "{looks:?}");
             assert!(steps.iter().all(|step| *step == Step::Wait), "{looks:?}: {steps:?}");
         };
-        all_but_last_wait(&looks(Some("1"), 100, 110));
+        all_but_last_wait(&looks(Some("1"), 100, 108));
         // It was renewed.
-        all_but_last_wait(&[looks(Some("1"), 100, 108), looks(Some("2"), 110, 120)].concat());
+        all_but_last_wait(&[looks(Some("1"), 100, 106), looks(Some("2"), 108, 116)].concat());
         // Somebody has deleted it, and its holder does not know that yet.
-        all_but_last_wait(&[looks(Some("1"), 100, 104), looks(None, 106, 116)].concat());
+        all_but_last_wait(&[looks(Some("1"), 100, 104), looks(None, 106, 114)].concat());
         // The API server was away for a minute.
-        all_but_last_wait(&[looks(Some("1"), 100, 104), looks(Some("1"), 164, 174)].concat());
+        all_but_last_wait(&[looks(Some("1"), 100, 104), looks(Some("1"), 164, 172)].concat());
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn no_duration_lets_a_lease_be_taken_early_or_never() {
-        for (seconds, waits, takes) in [(0, 8, 10), (86_400, 58, 60)] {
+        for (seconds, waits, takes) in [(0, 6, 8), (86_400, 58, 60)] {
             let mut lease = lease("other", "1");
             lease.spec.as_mut().unwrap().lease_duration_seconds = Some(seconds);
             let mut seen = None;

@@ -6,8 +6,10 @@
 
 mod candidate;
 mod lease;
+mod published_address;
 
 pub use candidate::Candidate;
+pub use published_address::{PodAddress, PublishedAddress};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +19,7 @@ use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
 use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::service_fn;
@@ -34,6 +37,20 @@ struct State {
     /// The changes that were sent and not answered yet.
     under_way: TaskTracker,
     lost: CancellationToken,
+    standing: watch::Sender<Standing>,
+}
+
+/// What a process is to its installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It has not read the Lease yet, or cannot read it now.
+    Unknown,
+    /// Another process leads. This one takes over from it.
+    StandsBy,
+    /// It leads. While it does not reach the API server, it does not know that another has taken over.
+    Leads,
+    /// It has led, and another may lead now.
+    HasLed,
 }
 
 /// The greatest number of a leadership: a Lease counts to here.
@@ -51,21 +68,31 @@ struct NotLeading;
 impl Leadership {
     /// Creates a leadership that begins when a [`Candidate`] takes the Lease.
     pub fn by_lease() -> Self {
-        Self::until(0)
+        Self::until(0, Standing::Unknown)
     }
 
     /// Creates the leadership of a process beside which there can be no other.
     pub fn alone() -> Self {
-        Self::until(u64::MAX)
+        Self::until(u64::MAX, Standing::Leads)
     }
 
-    fn until(until: u64) -> Self {
+    fn until(until: u64, standing: Standing) -> Self {
         Self(Arc::new(State {
             until: AtomicU64::new(until),
             epoch: AtomicU64::default(),
             under_way: TaskTracker::new(),
             lost: CancellationToken::new(),
+            standing: watch::Sender::new(standing),
         }))
+    }
+
+    /// Returns what this process is to its installation.
+    pub fn standing(&self) -> Standing {
+        *self.0.standing.borrow()
+    }
+
+    fn stand(&self, standing: Standing) {
+        self.0.standing.send_replace(standing);
     }
 
     /// Returns true while this process may send changes.
@@ -91,6 +118,7 @@ impl Leadership {
         if !self.0.lost.is_cancelled() {
             tracing::error!(why, "another process leads now; this one changes nothing any more");
         }
+        self.stand(Standing::HasLed);
         self.0.lost.cancel();
         self.forbid();
     }
@@ -114,6 +142,7 @@ impl Leadership {
 
     /// Allows no change from now on, and waits until those that were sent are answered.
     async fn end(&self) {
+        self.stand(Standing::HasLed);
         self.forbid();
         self.0.under_way.close();
         self.0.under_way.wait().await;
@@ -136,6 +165,7 @@ impl Leadership {
 
     fn begin(&self, epoch: u64) {
         self.0.epoch.store(epoch, Ordering::Relaxed);
+        self.stand(Standing::Leads);
     }
 
     /// Allows changes until `until`, unless the leadership was lost meanwhile.

@@ -120,8 +120,10 @@ pub enum SpawnError {
         "this site starts no kernels and no Dask pools: labs do not know where the service is (`http.labs_url` is not set)"
     )]
     NoChildren,
-    /// The service has just started and does not know its labs yet.
-    #[error("the service has just started and does not know its labs yet; try again in a moment")]
+    /// This process does not know which labs there are.
+    #[error(
+        "this process does not know which labs there are: it has just started, or another one leads; try again in a moment"
+    )]
     NotReady,
 }
 

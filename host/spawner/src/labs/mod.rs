@@ -14,7 +14,7 @@ pub(crate) mod unreadable;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use uuid::Uuid;
 use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::lifecycle::progress::{EventId, ProgressLog};
@@ -44,6 +44,7 @@ use crate::decide::workload_requests;
 use crate::published::live_log::{EventReader, LiveLog};
 use crate::published::snapshot::LabSnapshot;
 use crate::published::view::View;
+use wasmspawner_kubernetes::leadership::Standing;
 use wasmspawner_kubernetes::records::StoredSpawn;
 use wasmspawner_policies::Patience;
 use wasmspawner_tasks::per_key::PerKey;
@@ -54,7 +55,7 @@ use wasmspawner_telemetry::trace::Cause;
 pub struct Labs {
     context: Arc<Context>,
     registry: Arc<Mutex<Registry>>,
-    ready: Arc<AtomicBool>,
+    known: Arc<watch::Sender<bool>>,
     draining: Arc<AtomicBool>,
     user_locks: Arc<PerKey<Username>>,
     kernel_links: Arc<KernelLinks>,
@@ -84,7 +85,7 @@ impl Labs {
         Self {
             context,
             registry: Arc::default(),
-            ready: Arc::default(),
+            known: Arc::default(),
             draining: Arc::default(),
             user_locks: Arc::new(PerKey::one()),
             kernel_links: Arc::default(),
@@ -125,14 +126,32 @@ impl Labs {
         &self.context
     }
 
-    /// False until the labs in the cluster are known. Before that, "no such lab" could be wrong.
+    /// True while this process knows the labs of the cluster: it leads, and has found out which there are. Otherwise "no
+    /// such lab" could be wrong.
     pub fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Acquire)
+        *self.known.borrow() && self.standing() == Standing::Leads
+    }
+
+    /// True if no other process can have taken over meanwhile, so that "no such lab" is certain.
+    pub fn is_certain(&self) -> bool {
+        self.is_ready() && self.context.records.leadership().may_change()
+    }
+
+    /// Returns what this process is to its installation.
+    pub fn standing(&self) -> Standing {
+        self.context.records.leadership().standing()
+    }
+
+    /// Waits until the labs in the cluster are known.
+    pub async fn until_known(&self) {
+        let mut known = self.known.subscribe();
+        // The sender lives as long as `self`.
+        let _ = known.wait_for(|known| *known).await;
     }
 
     /// Marks the service as ready. Called once the labs in the cluster are known.
-    pub(crate) fn mark_ready(&self) {
-        self.ready.store(true, Ordering::Release);
+    pub(crate) fn mark_known(&self) {
+        self.known.send_replace(true);
         self.share_workers();
     }
 
@@ -150,8 +169,14 @@ impl Labs {
         self.registry().iter().filter(|(_, handle)| handle.view.borrow().creating).count()
     }
 
-    /// All labs with their status, sorted.
-    pub fn list(&self) -> Vec<(LabKey, LabStatus)> {
+    /// All labs with their status, sorted. Fails while another process may know others.
+    pub fn list(&self) -> Result<Vec<(LabKey, LabStatus)>, SpawnError> {
+        self.require_certain()?;
+        Ok(self.statuses())
+    }
+
+    /// The labs that this process knows, with their status, sorted.
+    pub fn statuses(&self) -> Vec<(LabKey, LabStatus)> {
         let mut labs: Vec<_> = self
             .registry()
             .iter()
@@ -166,7 +191,7 @@ impl Labs {
 
     /// The labs that have changed since a revision, or all labs if that revision is not known.
     pub fn changes(&self, since: Option<&str>) -> Result<LabChanges, SpawnError> {
-        self.require_ready()?;
+        self.require_certain()?;
         let ours = |since: &str| since.strip_prefix(&format!("{}.", self.start))?.parse::<u64>().ok();
         let mut registry = self.registry();
         let revision = format!("{}.{}", self.start, registry.changes().last());
@@ -428,6 +453,10 @@ impl Labs {
 
     pub(crate) fn require_ready(&self) -> Result<(), SpawnError> {
         if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
+    }
+
+    fn require_certain(&self) -> Result<(), SpawnError> {
+        if self.is_certain() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 
     pub(crate) fn view(&self, key: &SpawnKey) -> Option<View> {

@@ -151,7 +151,7 @@ async fn initial_recovery(labs: &Labs) {
     until_done(|| check_definition(labs)).await;
     let found = until_done(|| recover_all(labs)).await;
     tracing::info!(labs = found, "the labs of the cluster are known");
-    labs.mark_ready();
+    labs.mark_known();
 }
 
 /// Repeats a step of the recovery until it succeeds, and returns its result.

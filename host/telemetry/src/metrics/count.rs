@@ -169,6 +169,11 @@ impl Metrics {
         self.kubernetes_queue.observe(waited.as_secs_f64());
     }
 
+    /// Sets whether this process leads its installation.
+    pub fn set_leads(&self, leads: bool) {
+        self.leads.set(leads.into());
+    }
+
     /// Sets whether the service knows its labs, and whether the Kubernetes API does not answer.
     pub fn set_state(&self, ready: bool, kubernetes_away: bool) {
         self.ready.set(ready.into());

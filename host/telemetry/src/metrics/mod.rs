@@ -48,6 +48,7 @@ pub struct Metrics {
     /// The metrics of the process. Their names have no prefix.
     process: Arc<Registry>,
     ready: Gauge,
+    leads: Gauge,
     spawns: Family<OutcomeLabel, Counter>,
     spawn_seconds: TracedHistograms<OutcomeLabel>,
     spawn_failures: Family<BlameLabel, Counter>,
@@ -103,7 +104,8 @@ impl Metrics {
         let mut process = Registry::default();
         process.register_collector(Box::new(Process::started_now()));
         let metrics = Self {
-            ready: register.plain("ready", "1 once the service knows all labs and answers requests"),
+            ready: register.plain("ready", "1 while this process leads, knows all labs and answers requests"),
+            leads: register.plain("leads", "1 if this process leads its installation, 0 if it stands by"),
             spawns: register.plain("spawns", "Spawns that ended, by how"),
             spawn_seconds: register.seconds("spawn", "Time from a spawn's begin to its end", spawn_seconds),
             spawn_failures: register

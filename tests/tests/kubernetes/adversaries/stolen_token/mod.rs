@@ -11,6 +11,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service, ServiceAccount,
 };
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -233,6 +234,43 @@ async fn the_admission_policy_allows_nothing_but_records_in_the_service_s_namesp
     let take = Patch::Merge(json!({ "metadata": { "labels": labels(site.name()) } }));
     let patched = stolen.of::<Secret>(site.name()).patch("site-s", &PatchParams::default(), &take).await;
     stolen.refused(patched, "change the site's secret");
+    site.leave().await;
+}
+
+/// Whoever writes an EndpointSlice says where the requests for its Service go.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_endpoint_slices_the_service_changes_nothing_but_its_address() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.install_policy().await;
+    let stolen = Intruder::under_the_policy(&site).await;
+    let slices: Api<EndpointSlice> = stolen.of(site.name());
+    let slice = |name: &str, of: &str| {
+        let labels = json!({ "wasmspawner.io/instance": of, "kubernetes.io/service-name": "wasmspawner" });
+        let ports = json!([{ "name": "api", "port": 8090 }]);
+        json!({ "metadata": { "name": name, "labels": labels }, "addressType": "IPv4", "ports": ports })
+    };
+    let of_admin: Api<EndpointSlice> = Api::namespaced(site.cluster.client.clone(), site.name());
+    create(&of_admin, slice("wasmspawner", site.name())).await.unwrap();
+    create(&of_admin, slice("hub-x7k2p", "other")).await.unwrap();
+    let endpoint = |kind: &str, addresses: Value| {
+        let target = json!({ "kind": kind, "name": "a", "namespace": site.name(), "uid": "a" });
+        json!({ "endpoints": [{ "addresses": addresses, "targetRef": target }] })
+    };
+    let change = async |name: &str, change: Value| {
+        slices.patch(name, &PatchParams::default(), &Patch::Merge(change)).await.map(drop)
+    };
+    let own = endpoint("Pod", json!(["10.0.0.1"]));
+    change("wasmspawner", own.clone()).await.expect("the address of the process that leads");
+    change("wasmspawner", json!({ "endpoints": [] })).await.expect("nobody leads any more");
+    let hub = json!({ "metadata": { "labels": { "kubernetes.io/service-name": "hub" } } });
+    stolen.refused(change("wasmspawner", hub).await, "lead the Hub's requests here");
+    let ports = json!({ "ports": [{ "name": "api", "port": 22 }] });
+    stolen.refused(change("wasmspawner", ports).await, "another port");
+    let two = endpoint("Pod", json!(["10.0.0.1", "10.0.0.2"]));
+    stolen.refused(change("wasmspawner", two).await, "a second address");
+    stolen.refused(change("wasmspawner", endpoint("Node", json!(["10.0.0.1"]))).await, "a node");
+    assert_forbidden(&change("hub-x7k2p", own).await, "the slice of somebody else");
+    assert_forbidden(&create(&slices, slice("more", site.name())).await, "another slice");
     site.leave().await;
 }
 
