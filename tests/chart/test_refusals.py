@@ -160,7 +160,10 @@ REFUSALS = {
         {"replicas": 2, "state": {"persistence": {"enabled": True}}},
         "replicas: is 2, and state.persistence.enabled is true",
     ),
-    "another EndpointSlice": (config(kubernetes={"endpoint_slice": "mine"}), "config.kubernetes.endpoint_slice: cannot be set"),
+    "another EndpointSlice": (
+        config(kubernetes={"endpoint_slice": "mine"}),
+        "config.kubernetes.endpoint_slice: cannot be set",
+    ),
 }
 
 

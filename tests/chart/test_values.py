@@ -180,6 +180,22 @@ def test_two_pods_never_have_the_volume_of_the_state(chart):
     assert one(objects, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
 
 
+def test_the_new_configuration_is_checked_before_an_upgrade_changes_anything(chart):
+    objects = chart.render(merged(MINIMAL, {"upgradeCheck": {"enabled": True}, "policyData": ["site"]}))
+    hooks = [each for each in objects if "upgrade-check" in each["metadata"]["name"]]
+    assert [each["kind"] for each in hooks] == ["ConfigMap", "Job"]
+    for each in hooks:
+        assert each["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade,pre-rollback"
+    own, new = (each["data"] for each in objects if each["kind"] == "ConfigMap")
+    assert own == new
+    checks = hooks[1]["spec"]["template"]["spec"]
+    (container,) = checks["containers"]
+    assert container["args"] == ["check"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in checks["volumes"]}
+    assert checks["volumes"][0]["configMap"]["name"] == hooks[0]["metadata"]["name"], "not the present one"
+    assert checks["automountServiceAccountToken"] is False
+
+
 def test_requests_go_to_the_process_that_leads_and_metrics_come_from_each(chart):
     objects = chart.render(MINIMAL)
     (api, metrics) = [each for each in objects if each["kind"] == "Service"]

@@ -45,6 +45,7 @@ class Installation:
         self.helm = helm.Helm(folder / "helm", str(node.kubeconfig))
         self.hub_token, self.test_token = secrets.token_hex(16), secrets.token_hex(16)
         self.password = secrets.token_hex(8)
+        self.replicas = 1
         self.hub: subprocess.Popen | None = None
 
     def __enter__(self) -> "Installation":
@@ -111,11 +112,13 @@ class Installation:
         """The values of the release."""
         default = {
             "images": [{"name": "lab", "label": "Lab", "reference": self.lab_image}],
-            "sizes": [{"name": "small", "label": "Small", "cpu": 1, "memory": "1Gi"}],
+            # Many of them fit on the node.
+            "sizes": [{"name": "small", "cpu": 1, "cpu_request": 0.02, "memory": "1Gi", "memory_request": "64Mi"}],
         }
         lab = {"env": {"HOME": "/tmp"}, "security": {"no_app_armor": True}, "termination_grace_period_seconds": 5}
         return {
             "image": {"repository": f"{self.node.registry}/wasmspawner", "tag": self.version},
+            "replicas": self.replicas,
             "secrets": {"staticTokens": {"existingSecret": "tokens"}},
             "config": {
                 "auth": {
@@ -149,6 +152,11 @@ class Installation:
         """The pod of the service."""
         found = self.node.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=wasmspawner")
         return found["items"][0]
+
+    def leader(self) -> str:
+        """The name of the pod that leads, according to the Lease."""
+        (lease,) = self.node.get("leases", "-n", NAMESPACE, "-l", "wasmspawner.io/instance")["items"]
+        return (lease["spec"].get("holderIdentity") or "").partition("_")[0]
 
     def visit(self, *arguments: str) -> dict:
         """Do what a user does, in the node's network. Returns what `visit.py` prints."""

@@ -1,7 +1,10 @@
 """The chart on a real node: what a site has after `helm install`."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from installation import NAMESPACE, RELEASE, Installation, container_image
+from lab_site import eventually
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +45,30 @@ def test_a_lab_outlives_an_upgrade_of_the_chart_and_the_death_of_the_service(ins
         )
         assert installation.service_pod()["metadata"]["uid"] != before
         assert installation.compute("bob", "print('still here')") == "still here\n"
+
+
+def test_nobody_notices_an_upgrade_and_the_death_of_the_leader_where_another_stands_by(installation):
+    installation.replicas = 2
+    installation.upgrade()
+    first, users = installation.leader(), [f"crowd{number:02}" for number in range(20)]
+    try:
+        with ThreadPoolExecutor() as pool:
+            crowd = pool.submit(installation.visit, "crowd", *users)
+            eventually(lambda: installation.node.get("spawns", "-n", NAMESPACE)["items"], "the first lab begins")
+            installation.upgrade(limits={"spawn": "6m"})
+            started = crowd.result()
+        assert installation.leader() != first
+        assert {user: lab["events"][-1] for user, lab in started.items() if lab["ready"] is not True} == {}
+        print(f"20 labs during an upgrade: the last after {max(lab['seconds'] for lab in started.values()):.1f} s")
+        second = installation.leader()
+        installation.node.kubectl("delete", "pod", second, "-n", NAMESPACE, "--force", "--grace-period=0")
+        with installation.lab_of("late") as lab:
+            print(f"a lab that was asked for when the leader had been killed: {lab['seconds']:.1f} s")
+        assert installation.leader() not in ("", second)
+        assert installation.compute(users[0], "print(6 * 7)") == "42\n"
+    finally:
+        for user in users:
+            installation.visit("stop", user)
 
 
 def test_the_hub_and_its_proxy_reach_a_lab_by_its_name_over_tls(installation):

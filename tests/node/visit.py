@@ -3,6 +3,7 @@
 
 visit.py wait               wait until the Hub answers
 visit.py start USER         log in, submit the form, and follow the progress
+visit.py crowd USER...      the same for many users at once, each with a result
 visit.py compute USER CODE  run code in a new kernel of the user's lab
 visit.py stop USER          stop the user's server
 """
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -51,6 +53,12 @@ def start(user: str) -> dict:
     return {"ready": events[-1].get("ready"), "seconds": time.monotonic() - begun, "events": events}
 
 
+def crowd(*users: str) -> dict:
+    """Start the servers of many users at once."""
+    with ThreadPoolExecutor(len(users)) as pool:
+        return dict(zip(users, pool.map(start, users), strict=True))
+
+
 def compute(user: str, code: str) -> dict:
     """Run code in a new kernel, as JupyterLab does. Returns what it printed."""
     lab = JupyterLab(SimpleNamespace(url=HUB, hub_token=TOKEN), user)
@@ -71,6 +79,8 @@ if __name__ == "__main__":
             result = wait()
         case ["start", user]:
             result = start(user)
+        case ["crowd", *users]:
+            result = crowd(*users)
         case ["compute", user, code]:
             result = compute(user, code)
         case ["stop", user]:

@@ -96,6 +96,11 @@ impl Service {
         self.pod = Some((name.to_owned(), address));
     }
 
+    /// The name of its pod.
+    pub fn pod(&self) -> Option<String> {
+        self.pod.as_ref().map(|(name, _)| name.clone())
+    }
+
     /// Waits until the process has ended by itself.
     pub async fn death(&mut self) -> anyhow::Result<()> {
         let process = self.process.as_mut().context("it does not run")?;
@@ -197,10 +202,17 @@ impl Service {
         })
     }
 
-    /// Asks the service to end with SIGTERM, as a cluster does, and waits until it has ended.
-    pub fn end(&mut self) -> anyhow::Result<std::process::ExitStatus> {
-        let mut process = self.process.take().context("it does not run")?;
+    /// Asks the service to end with SIGTERM, as a cluster does.
+    pub fn ask_to_end(&self) -> anyhow::Result<()> {
+        let process = self.process.as_ref().context("it does not run")?;
         Command::new("kill").args(["-TERM", &process.id().to_string()]).status()?;
+        Ok(())
+    }
+
+    /// Asks the service to end, and waits until it has ended.
+    pub fn end(&mut self) -> anyhow::Result<std::process::ExitStatus> {
+        self.ask_to_end()?;
+        let mut process = self.process.take().context("it does not run")?;
         Ok(process.wait()?)
     }
 

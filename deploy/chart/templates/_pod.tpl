@@ -1,4 +1,4 @@
-{{/* Parts that the pod of the service and the pod of `helm test` share. */}}
+{{/* Parts that the pods of the service, of `helm test` and of the check before an upgrade share. */}}
 
 {{- define "wasmspawner.podSecurityContext" -}}
 runAsNonRoot: true
@@ -54,6 +54,10 @@ capabilities:
 - name: config
   configMap:
     name: {{ include "wasmspawner.fullname" . }}
+{{ include "wasmspawner.volumesBesideConfig" . }}
+{{- end -}}
+
+{{- define "wasmspawner.volumesBesideConfig" -}}
 {{- range $secret := include "wasmspawner.mountedSecrets" . | fromYaml | dig "secrets" list }}
 - name: {{ $secret.volume }}
   secret:
@@ -107,4 +111,41 @@ capabilities:
 {{- end -}}
 {{- end -}}
 {{- toYaml (dict "secrets" $mounted) -}}
+{{- end -}}
+
+{{/* A container that checks the configuration and the policies. The image has no shell, so it is a command of the service. */}}
+{{- define "wasmspawner.checkContainer" -}}
+- name: check
+  image: {{ include "wasmspawner.image" . }}
+  imagePullPolicy: {{ .Values.image.pullPolicy }}
+  args: [check]
+  env:
+    {{- include "wasmspawner.environment" . | nindent 4 }}
+  resources:
+    {{- toYaml .Values.resources | nindent 4 }}
+  securityContext:
+    {{- include "wasmspawner.containerSecurityContext" . | nindent 4 }}
+  volumeMounts:
+    {{- include "wasmspawner.volumeMounts" . | nindent 4 }}
+{{- end -}}
+
+{{/* What the pods of checks have in common, beside containers and volumes. */}}
+{{- define "wasmspawner.checkPod" -}}
+restartPolicy: Never
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- include "wasmspawner.podSecurityContext" . | nindent 2 }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}

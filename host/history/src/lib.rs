@@ -109,13 +109,12 @@ impl History {
         self.len() == 0
     }
 
-    /// Marks operations that a crash left open as failed (`Interrupted`), except those that still go on. `going_on`
-    /// returns the operation of a lab that still goes on.
-    pub fn close_interrupted(&self, now: Timestamp, going_on: impl Fn(&SpawnKey) -> Option<JobId>) {
+    /// Marks operations that a crash left open as failed (`Interrupted`), except those that still go on or may do so.
+    pub fn close_interrupted(&self, now: Timestamp, may_go_on: impl Fn(&SpawnKey, JobId) -> bool) {
         let open = self.read().open();
         for shared in open {
             let record = shared.copy();
-            if going_on(&record.key) != Some(record.job_id) {
+            if !may_go_on(&record.key, record.job_id) {
                 let message = "The service ended before this operation did";
                 let outcome = Outcome::Failed(Failure::service("Interrupted", message));
                 HistoryEntry::new(self.clone(), shared).end(outcome, now);

@@ -97,7 +97,7 @@ fn operations_that_a_crash_left_open_are_closed() {
     let history = History::in_memory(KEEP);
     begin(&history, "ada", 1);
     begin(&history, "ada", 2);
-    history.close_interrupted(at(9), |_| Some(job(2)));
+    history.close_interrupted(at(9), |_, open| open == job(2));
     let open: Vec<bool> =
         history.operations(&lab("ada")).iter().map(|record| record.ended_at.is_none()).collect();
     assert_eq!((numbers(&history, "ada"), open), (vec![2, 1], vec![true, false]));

@@ -5,6 +5,7 @@
 //! - `labs`: memory, start and reconciliation with many labs, on a simulated API server;
 //! - `readers`: one lab's events with many readers, compared with few;
 //! - `fairness`: the times of many users beside one who sends as many requests as possible, compared with those alone;
+//! - `takeover`: the time until another process of the service leads, compared with a bare client's lists;
 //! - `kubelet`: runs the node of the real control plane until it is killed, for other programs that measure.
 //!
 //! `cargo bench --workspace --bench scale [-- [PART] [NUMBER...]]`; `make scale` provides a real control plane.
@@ -24,6 +25,7 @@ mod rounds;
 mod simulated;
 mod site;
 mod spawns;
+mod takeover;
 mod usage;
 
 /// The service.
@@ -45,6 +47,7 @@ async fn main() -> anyhow::Result<()> {
         Some("labs") => many_labs::measure(&or(&[100, 1000, 10_000, 100_000])).await?,
         Some("readers") => readers_at_once(&or(&[2000])).await?,
         Some("fairness") => fairness::measure(or(&[20])[0].try_into()?).await?,
+        Some("takeover") => takeover::measure(or(&[1000])[0]).await?,
         Some("kubelet") => cluster::run_kubelet().await?,
         None => {
             spawns_at_once(&[100, 1000]).await?;
@@ -52,9 +55,12 @@ async fn main() -> anyhow::Result<()> {
             many_labs::measure(&[100, 1000, 10_000, 100_000]).await?;
             readers_at_once(&[2000]).await?;
             fairness::measure(20).await?;
+            takeover::measure(1000).await?;
         }
         Some(other) => {
-            anyhow::bail!("there is no part {other}: spawns, shared, labs, readers, fairness, kubelet")
+            anyhow::bail!(
+                "there is no part {other}: spawns, shared, labs, readers, fairness, takeover, kubelet"
+            )
         }
     }
     println!("load average {}", usage::load_average()?);

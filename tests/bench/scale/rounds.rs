@@ -160,7 +160,7 @@ impl Column {
     }
 }
 
-fn median(walls: &[Duration]) -> f64 {
+pub(crate) fn median(walls: &[Duration]) -> f64 {
     let mut walls = walls.to_vec();
     walls.sort_unstable();
     walls[walls.len() / 2].as_secs_f64()

@@ -1,6 +1,7 @@
 //! Two processes of one installation: one leads, the other stands by.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
@@ -9,7 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
+use wasmspawner_tests::proxy::{Fault, Proxy, Rule};
 use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_running;
 
@@ -140,7 +143,9 @@ async fn requests_are_led_to_the_process_that_leads() {
     let (here, there) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let (mut first, mut second) = (process("first", here), process("second", there));
     first.run().await.unwrap();
-    start(&first.user("ada").unwrap(), "ada").await;
+    for lab in ["ada", "eve"] {
+        start(&first.user(lab).unwrap(), lab).await;
+    }
     until(async || addresses(&slices).await == [here.to_string()]).await;
 
     second.run().await.unwrap();
@@ -156,8 +161,9 @@ async fn requests_are_led_to_the_process_that_leads() {
     slices.patch("wasmspawner", &PatchParams::default(), &nowhere).await.unwrap();
     until(async || addresses(&slices).await == [here.to_string()]).await;
 
-    // While it hands over, whoever follows the Service is answered.
+    // While it hands over, whoever follows the Service is answered, and what was begun is finished.
     let (of_first, of_second) = (first.user("ada").unwrap(), second.user("ada").unwrap());
+    assert_eq!(first.user("eve").unwrap().stop("eve").await.unwrap().status, 202);
     signal(&first, Signal::TERM);
     loop {
         let answer = if addresses(&slices).await == [here.to_string()] {
@@ -174,11 +180,81 @@ async fn requests_are_led_to_the_process_that_leads() {
     }
     first.death().await.unwrap();
     until_running(&of_second, "ada").await;
+    let eve = second.user("eve").unwrap();
+    until(async || eve.lab("eve").await.unwrap().status == 404).await;
     of_second.stop_to_end("ada").await.unwrap();
     // Nobody is left.
     second.end().unwrap();
     assert_eq!(addresses(&slices).await, [""; 0]);
     site.leave().await;
+}
+
+/// A leader that does not reach the API server cannot know whether another leads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_cut_off_denies_no_lab() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    let labs = site.namespace("labs").await;
+    let (mut first, proxy) = behind_a_proxy(&site, &labs).await;
+    let mut second = service_with(&site, "single", &labs, |_| {});
+    first.run().await.unwrap();
+    let (ada, hub) = (first.user("ada").unwrap(), first.hub().unwrap());
+    start(&ada, "ada").await;
+    let eve = first.user("eve").unwrap();
+    let listed = async || hub.get(&format!("{PREFIX}/labs")).await.unwrap().status;
+    let looked_up = async || (eve.lab("eve").await.unwrap().status, listed().await);
+    assert_eq!(looked_up().await, (404, 200));
+
+    // Nobody else is there: it goes on when it reaches the API server again.
+    proxy.set_outage(true).await.unwrap();
+    until(async || looked_up().await == (503, 503)).await;
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    proxy.set_outage(false).await.unwrap();
+    until(async || looked_up().await == (404, 200)).await;
+    start(&eve, "eve").await;
+    eve.stop_to_end("eve").await.unwrap();
+
+    // Another takes over meanwhile.
+    second.begin().unwrap();
+    second.logged("this one stands by").await.unwrap();
+    proxy.set_outage(true).await.unwrap();
+    second.until_ready().await.unwrap();
+    start(&second.user("eve").unwrap(), "eve").await;
+    assert_eq!(looked_up().await, (503, 503), "the lab of the later leader");
+    proxy.set_outage(false).await.unwrap();
+    first.death().await.unwrap();
+    for lab in ["ada", "eve"] {
+        second.user(lab).unwrap().stop_to_end(lab).await.unwrap();
+    }
+    site.leave().await;
+}
+
+/// Answers that take seconds are no reason to give the Lease up, and whoever stands by does not take it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_api_server_does_not_end_a_leadership() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    let labs = site.namespace("labs").await;
+    let (mut first, proxy) = behind_a_proxy(&site, &labs).await;
+    let mut second = service_with(&site, "single", &labs, |_| {});
+    first.run().await.unwrap();
+    second.begin().unwrap();
+    second.logged("this one stands by").await.unwrap();
+    let slow = proxy.add(Rule::new("leases", Fault::Delay(Duration::from_secs(2))));
+    until(async || slow.hits() >= 5).await;
+    let holder = holder(&site).await;
+    start(&first.user("ada").unwrap(), "ada").await;
+    assert_eq!(self::holder(&site).await, holder);
+    first.user("ada").unwrap().stop_to_end("ada").await.unwrap();
+    site.leave().await;
+}
+
+/// A service whose requests to the API server go through a proxy.
+async fn behind_a_proxy(site: &Site, labs: &str) -> (Service, Proxy) {
+    let proxy = Proxy::start(site.account_s_client().await).await.unwrap();
+    let service = service_with(site, "single", labs, |_| {});
+    std::fs::write(service.folder().join("kubeconfig"), proxy.kubeconfig()).unwrap();
+    (service, proxy)
 }
 
 async fn addresses(slices: &Api<EndpointSlice>) -> Vec<String> {

@@ -1,7 +1,9 @@
 //! The failure of an operation.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::values::word::word_or;
 
 /// Who can remedy a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,7 +27,12 @@ pub struct Failure {
     /// A sentence for the lab's user.
     pub message: String,
     /// Who can remedy it.
+    #[serde(deserialize_with = "blame_or_service")]
     pub blame: Blame,
+}
+
+fn blame_or_service<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Blame, D::Error> {
+    word_or(deserializer, Blame::Service)
 }
 
 impl Failure {

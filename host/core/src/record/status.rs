@@ -2,11 +2,12 @@
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::custom_resource::condition::Condition;
 use crate::lifecycle::stage::Stage;
 use crate::lifecycle::{Failure, Lab, LabStatus, Phase};
+use crate::values::word::word_or;
 
 /// The present state of a spawn. It is written when the spawn is accepted, ready, stopped or failed, and not in
 /// between.
@@ -14,8 +15,10 @@ use crate::lifecycle::{Failure, Lab, LabStatus, Phase};
 #[serde(rename_all = "camelCase")]
 pub struct SpawnStatus {
     /// The status of the lab.
+    #[serde(deserialize_with = "status_or_starting")]
     pub status: LabStatus,
     /// The stage that belongs to that status.
+    #[serde(deserialize_with = "stage_or_scheduling")]
     pub stage: Stage,
     /// The reason for programs; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,6 +49,14 @@ pub struct SpawnStatus {
     /// The condition `Ready`, for `kubectl wait`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+}
+
+fn status_or_starting<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LabStatus, D::Error> {
+    word_or(deserializer, LabStatus::Starting)
+}
+
+fn stage_or_scheduling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Stage, D::Error> {
+    word_or(deserializer, Stage::Scheduling)
 }
 
 impl SpawnStatus {
@@ -101,5 +112,27 @@ impl SpawnStatus {
             restarts: 0,
             conditions: vec![condition],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::lifecycle::Blame;
+
+    #[test]
+    fn a_word_of_a_later_version_does_not_make_a_status_unreadable() {
+        let failure = json!({ "reason": "Evicted", "message": "The node is gone", "blame": "weather" });
+        let later = json!({
+            "status": "hibernating", "stage": "Dreaming", "failure": failure, "restarts": 2, "conditions": [],
+        });
+        let read: SpawnStatus = serde_json::from_value(later).unwrap();
+        assert_eq!((read.status, read.stage, read.restarts), (LabStatus::Starting, Stage::Scheduling, 2));
+        assert_eq!(read.failure.unwrap().blame, Blame::Service);
+        let present = json!({ "status": "failed", "stage": "Failed", "conditions": [] });
+        let read: SpawnStatus = serde_json::from_value(present).unwrap();
+        assert_eq!((read.status, read.stage), (LabStatus::Failed, Stage::Failed));
     }
 }

@@ -9,3 +9,4 @@ pub mod path;
 pub mod percent;
 pub mod port_range;
 pub mod secret;
+pub(crate) mod word;

@@ -93,13 +93,19 @@ impl Environments {
         });
         let until = again_at.and_then(|at| Duration::try_from(at.duration_since(now)).ok());
         let mut again = until.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
-        for action in actions {
+        let attempt = |action: &Action| {
             let (kind, name) = action.about();
-            let about = (kind, name.to_owned());
+            (std::mem::discriminant(action), (kind, name.to_owned()))
+        };
+        // What is not needed any more, such as the deletion of a target that is gone, is forgotten.
+        let needed: HashSet<Attempt> = actions.iter().map(attempt).collect();
+        work.failed.retain(|attempt, (at, _)| needed.contains(attempt) || at.elapsed() < MAX_PAUSE);
+        for action in actions {
+            let attempt = attempt(&action);
+            let about = attempt.1.clone();
             if work.busy.contains_key(&about) {
                 continue;
             }
-            let attempt = (std::mem::discriminant(&action), about.clone());
             if let Some((at, _)) = work.failed.get(&attempt)
                 && let Some(pause) = at.checked_duration_since(Instant::now())
             {

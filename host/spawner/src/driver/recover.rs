@@ -53,22 +53,24 @@ pub(crate) async fn complete(
 
 /// Reads the record of one lab again; retries until the cluster answers.
 pub(crate) async fn read_again(context: &Context, key: &SpawnKey) -> Option<StoredSpawn> {
-    let name = key.object_name();
     loop {
-        match context.records.get(&name).await {
-            Ok(Some(stored)) => match complete(context, stored).await {
-                Ok(stored) => return Some(stored),
-                Err(error) => {
-                    tracing::warn!(%error, %name, "the pod of a lab cannot be read; it is tried again");
-                }
-            },
-            // For a record that cannot be read, waiting does not help; the lab is left as it is.
-            Ok(None) | Err(RecordError::Kubernetes(KubernetesError::Malformed(_))) => return None,
+        match read(context, key).await {
+            Ok(found) => return found,
             Err(error) => {
-                tracing::warn!(%error, %name, "the record of a lab cannot be read; it is tried again");
+                tracing::warn!(%error, name = %key.object_name(), "the record of a lab cannot be read; it is tried again");
             }
         }
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+}
+
+/// Reads the record of one lab, and completes it. Returns `None` if there is none, or none that can be read: waiting does not
+/// help then, and the lab is left as it is.
+pub(crate) async fn read(context: &Context, key: &SpawnKey) -> Result<Option<StoredSpawn>, RecordError> {
+    match context.records.get(&key.object_name()).await {
+        Ok(Some(stored)) => Ok(Some(complete(context, stored).await?)),
+        Ok(None) | Err(RecordError::Kubernetes(KubernetesError::Malformed(_))) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

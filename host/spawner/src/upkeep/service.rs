@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::manifest;
-use wasmspawner_core::names::spawn_key::SpawnKind;
+use wasmspawner_core::names::spawn_key::{SpawnKey, SpawnKind};
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
 use wasmspawner_core::workload::installation_label;
@@ -211,8 +211,13 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
         labs.adopt(&key, stored, env);
     }
     labs.stop_orphans();
-    context.history.close_interrupted(Timestamp::now(), |key| labs.job_id(key));
-    context.history.close_runs(|key| labs.lab(key).is_some_and(|spawn| spawn.status == LabStatus::Running));
+    // A lab whose record cannot be read may be doing anything.
+    let is_unreadable = |key: &SpawnKey| labs.unreadable().record_of(key).is_some();
+    context.history.close_interrupted(Timestamp::now(), |key, operation| {
+        labs.job_id(key) == Some(operation) || is_unreadable(key)
+    });
+    let runs = |key: &SpawnKey| labs.lab(key).is_some_and(|spawn| spawn.status == LabStatus::Running);
+    context.history.close_runs(|key| runs(key) || is_unreadable(key));
     Ok(found)
 }
 
@@ -272,11 +277,20 @@ async fn adopt_unknown(labs: &Labs) {
         Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
     };
     for key in recorded {
-        if !labs.has_driver(&key)
-            && let Some(stored) = recover::read_again(context, &key).await
-        {
-            tracing::info!(user = %key.lab.user, server = %key.lab.server, "the record of a lab without a driver is adopted");
-            labs.adopt(&key, stored, None);
+        if labs.has_driver(&key) {
+            continue;
+        }
+        let (user, server) = (&key.lab.user, &key.lab.server);
+        match recover::read(context, &key).await {
+            Ok(Some(stored)) => {
+                tracing::info!(%user, %server, "the record of a lab without a driver is adopted");
+                labs.adopt(&key, stored, None);
+            }
+            Ok(None) => {}
+            // The other labs do not wait for it.
+            Err(error) => {
+                tracing::warn!(error = %Causes(&error), %user, %server, "the record of a lab without a driver cannot be read; it is tried again later");
+            }
         }
     }
     labs.unreadable().listed(&before, unreadable);

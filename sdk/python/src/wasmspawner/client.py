@@ -39,7 +39,7 @@ class ClientOptions:
     ca_file: str = ""
     connect_timeout: float = 15.0
     request_timeout: float = 30.0
-    retry_for: float = 15.0
+    retry_for: float = 45.0
     silence_timeout: float = 45.0
     max_requests: int = 64
     max_status_requests: int = 16
@@ -191,7 +191,7 @@ class ServiceClient:
     # A single request
 
     async def _patiently(self, method: str, path: str, token: str, *, max_bytes: int = MAX_ANSWER_BYTES) -> Answer:
-        """Repeat a request for `retry_for` seconds while the service is not reachable (a restart takes seconds)."""
+        """Repeat a request for `retry_for` seconds while the service is not reachable (a restart, or a hand-over, takes seconds)."""
         retries = Retries(self.options.retry_for)
         while True:
             try:

@@ -79,10 +79,11 @@ class WasmSpawner(Spawner):
     )
 
     retry_for = Float(
-        15,
+        45,
         min=0,
         config=True,
-        help="""Seconds to go on asking while the service is away (as it is while it restarts) before an error.""",
+        help="""Seconds to go on asking while the service is away before an error. A service that ends finishes the spawns
+        that have begun first (its `limits.drain`, 20 s), and then another process takes over or is started.""",
     )
 
     silence_timeout = Float(

@@ -1,0 +1,15 @@
+//! Words of closed sets, as another version of the service may have written them.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Reads a word that is for people. One that a later version has added must not make the record unreadable, because nothing
+/// is decided by it.
+pub(crate) fn word_or<'de, D, T>(deserializer: D, otherwise: T) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or(otherwise))
+}
