@@ -134,7 +134,7 @@ def test_what_a_site_sets_stays_even_if_it_is_null(chart):
     assert one(objects, "NetworkPolicy")["spec"]["ingress"][0]["ports"] == [{"port": 9000, "protocol": "TCP"}]
 
 
-@pytest.mark.parametrize(("drain", "seconds"), [(None, 35), ("40s", 55), ("1m30s", 105), ("2m", 135)])
+@pytest.mark.parametrize(("drain", "seconds"), [(None, 50), ("40s", 70), ("1m30s", 120), ("2m", 150)])
 def test_the_pod_gets_more_time_than_the_service_needs_to_finish_spawns(chart, drain, seconds):
     limits = {"config": {"limits": {"drain": drain}}} if drain else {}
     objects = chart.render(merged(MINIMAL, limits))
@@ -185,7 +185,7 @@ def test_the_new_configuration_is_checked_before_an_upgrade_changes_anything(cha
     hooks = [each for each in objects if "upgrade-check" in each["metadata"]["name"]]
     assert [each["kind"] for each in hooks] == ["ConfigMap", "Job"]
     for each in hooks:
-        assert each["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade,pre-rollback"
+        assert each["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"
     own, new = (each["data"] for each in objects if each["kind"] == "ConfigMap")
     assert own == new
     checks = hooks[1]["spec"]["template"]["spec"]
@@ -200,12 +200,14 @@ def test_requests_go_to_the_process_that_leads_and_metrics_come_from_each(chart)
     objects = chart.render(MINIMAL)
     (api, metrics) = [each for each in objects if each["kind"] == "Service"]
     assert "selector" not in api["spec"], "Kubernetes would send requests to those that stand by"
+    assert api["spec"]["ipFamilies"] == ["IPv4"], "the family of the addresses in the slice"
     slices = one(objects, "EndpointSlice")
     assert "endpoints" not in slices, "an upgrade would send requests nowhere"
     assert slices["metadata"]["labels"]["kubernetes.io/service-name"] == api["metadata"]["name"]
     assert [port["name"] for port in slices["ports"]] == [port["name"] for port in api["spec"]["ports"]]
     assert configuration(objects)["kubernetes"]["endpoint_slice"] == slices["metadata"]["name"]
     deployment = one(objects, "Deployment")["spec"]
+    assert metrics["spec"]["publishNotReadyAddresses"] is True
     assert metrics["spec"]["selector"] == deployment["selector"]["matchLabels"]
     own = {each["name"] for each in pod(objects)["containers"][0]["env"]}
     assert own >= {f"WASMSPAWNER_{name}" for name in ("POD_NAME", "POD_UID", "POD_IPS", "NODE_NAME")}

@@ -4,11 +4,12 @@ use super::assert_rule;
 use super::tree::{Text, texts};
 
 /// Files whose tests may sleep, each with its reason.
-const MAY_SLEEP: [(&str, &str); 13] = [
+const MAY_SLEEP: [(&str, &str); 14] = [
     ("sdk/python/tests/test_kernel_launcher.py", "the programs that it launches have to last"),
     ("sdk/python/tests/test_kernel_with_launcher.py", "the cell that it interrupts has to last"),
     ("tests/bench/scale/many_labs.rs", "measures what a service costs that has nothing to do for a while"),
     ("tests/bench/scale/spawns.rs", "comes back when the service says, as a Hub does"),
+    ("tests/bench/scale/takeover.rs", "measures what a process costs that stands by for a while"),
     ("tests/bench/scale/simulated.rs", "a watch on which nothing happens until its time is over"),
     (
         "tests/chart/cluster.py",

@@ -153,9 +153,9 @@
 {{- else -}}
 {{- $drained := include "wasmspawner.seconds" $drain | int -}}
 {{- if kindIs "invalid" $given -}}
-{{- add $drained 15 -}}
-{{- else if le ($given | int) $drained -}}
-{{- fail (printf "terminationGracePeriodSeconds: %d is not above config.limits.drain (%s), so the service would be killed while it finishes spawns; set more, or leave it out" ($given | int) $drain) -}}
+{{- add $drained 30 -}}
+{{- else if lt ($given | int) (add $drained 15 | int) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %d is less than 15 s above config.limits.drain (%s), so the service would be killed while it finishes spawns or hands over; set more, or leave it out" ($given | int) $drain) -}}
 {{- else -}}
 {{- $given | int -}}
 {{- end -}}

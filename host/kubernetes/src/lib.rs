@@ -6,6 +6,7 @@ mod installation;
 pub mod k8s;
 pub mod leadership;
 pub mod observed;
+pub mod published_address;
 pub mod random_token;
 pub mod records;
 pub mod site_blueprints;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kube::Client;
 use rustix::system::uname;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -14,7 +15,8 @@ use wasmspawner_api::Closing;
 use wasmspawner_core::config::Config;
 use wasmspawner_files::whole_file;
 use wasmspawner_kubernetes::k8s::Connection;
-use wasmspawner_kubernetes::leadership::{Candidate, Leadership, PublishedAddress};
+use wasmspawner_kubernetes::leadership::{Candidate, Leadership};
+use wasmspawner_kubernetes::published_address::PublishedAddress;
 use wasmspawner_kubernetes::random_token::random_token;
 use wasmspawner_spawner::prepull::LivePrepulls;
 use wasmspawner_spawner::{self as spawner, Labs};
@@ -54,9 +56,23 @@ impl Election {
         Ok(Self { candidate, address })
     }
 
+    /// Follows whether requests can be led to this process; `None` where nothing leads them by the Lease.
+    pub(crate) fn address_works(&self) -> Option<watch::Receiver<bool>> {
+        self.address.as_ref().map(PublishedAddress::works)
+    }
+
     /// Waits until this process leads. Its address is published once it knows the labs.
     async fn win(mut self, labs: &Labs) -> Won {
-        Box::pin(self.candidate.acquire()).await;
+        let checked = async {
+            if let Some(address) = &self.address {
+                address.check().await;
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = Box::pin(self.candidate.acquire()) => {}
+            () = checked => {}
+        }
         let give_back = CancellationToken::new();
         let asked = give_back.clone();
         let mut candidate = self.candidate;
@@ -64,6 +80,7 @@ impl Election {
             if asked.run_until_cancelled(Box::pin(candidate.keep())).await.is_none() {
                 candidate.release().await;
             }
+            candidate
         });
         let asked = give_back.clone();
         let (labs, address) = (labs.clone(), self.address);
@@ -84,7 +101,7 @@ impl Election {
 struct Won {
     give_back: CancellationToken,
     /// Renews the Lease until it is to be given back.
-    renewal: JoinHandle<()>,
+    renewal: JoinHandle<Candidate>,
     /// Publishes the address of this process until then.
     publishing: JoinHandle<Option<PublishedAddress>>,
 }
@@ -93,15 +110,18 @@ impl Won {
     /// Gives the Lease back. Requests that still come in are answered until they go to the next leader.
     async fn give_back(self, closing: &Closing) -> anyhow::Result<()> {
         self.give_back.cancel();
-        let address = self.publishing.await.context("the task that publishes the address panicked")?;
-        self.renewal.await.context("the task that keeps the Lease panicked")?;
+        let (candidate, address) = tokio::join!(self.renewal, self.publishing);
         closing.open.cancel();
-        if let Some(address) = address {
-            address.withdraw().await;
+        let candidate = candidate.context("the task that keeps the Lease panicked")?;
+        if let Some(address) = address.context("the task that publishes the address panicked")? {
+            address.withdraw(candidate.is_succeeded().await).await;
         }
         Ok(())
     }
 }
+
+/// The time that the tasks of a process have to end before another may lead. What they do not finish, the next leader does.
+const TASKS_END: Duration = Duration::from_secs(5);
 
 /// The tasks of a process that leads.
 pub(crate) struct Led {
@@ -120,23 +140,27 @@ impl Led {
         background: &TaskTracker,
         closing: &Closing,
     ) -> anyhow::Result<()> {
-        if self.election.is_none() {
+        let Self { spawner, spawner_stop, election } = self;
+        if election.is_none() {
             closing.open.cancel();
             closing.port.cancel();
         }
-        self.spawner_stop.cancel();
-        self.spawner.await.context("the task that follows the cluster panicked")?;
-        cluster_stop.cancel();
-        background.close();
-        background.wait().await;
-        match self.election {
-            Some(won) => won.give_back(closing).await,
-            None => Ok(()),
-        }
+        let ending = async {
+            spawner_stop.cancel();
+            let followed = spawner.await;
+            cluster_stop.cancel();
+            background.close();
+            background.wait().await;
+            followed.context("the task that follows the cluster panicked")
+        };
+        let Some(won) = election else { return ending.await };
+        let ended = tokio::time::timeout(TASKS_END, ending).await;
+        won.give_back(closing).await?;
+        ended.context("the tasks of the service did not end in time")?
     }
 }
 
-/// Waits until this process leads, then looks after the labs until it is asked to `stop`, and lets those that are being
+/// Waits until this process could lead and does, then looks after the labs until it is asked to `stop`, and lets those that are being
 /// created get their pods. Returns `None` if it has never led.
 pub(crate) async fn lead(
     election: Option<Election>,
@@ -146,6 +170,7 @@ pub(crate) async fn lead(
     background: &TaskTracker,
     stop: &CancellationToken,
 ) -> Option<Led> {
+    stop.run_until_cancelled(spawner::prepare(labs)).await?;
     let election = match election {
         Some(election) => Some(stop.run_until_cancelled(election.win(labs)).await?),
         None => None,

@@ -1,7 +1,7 @@
 //! The pod in which the service runs.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use wasmspawner_kubernetes::leadership::PodAddress;
+use wasmspawner_kubernetes::published_address::PodAddress;
 
 /// The name and the uid of the pod of this service.
 pub(crate) struct OwnPod {

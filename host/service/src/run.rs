@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use jiff::SignedDuration;
-use kube::Client;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -78,13 +77,8 @@ pub async fn run(
     };
     // Nobody else can use the state directory of the one-machine cluster.
     let leadership = if one_machine.is_some() { Leadership::alone() } else { Leadership::by_lease() };
-    let (connection, leases) = match &one_machine {
-        Some(one_machine) => (Connection::in_process(one_machine.client()), None),
-        None => connect(&config, &leadership, &metrics).await.map(|(own, leases)| (own, Some(leases)))?,
-    };
-    let connection = connection.counted(&metrics);
-    let election =
-        leases.map(|leases| Election::new(&config, &connection, leases, &leadership)).transpose()?;
+    let (connection, election) = connect(&config, one_machine.as_ref(), &leadership, &metrics).await?;
+    let address_works = election.as_ref().and_then(Election::address_works);
     if config.embedded.is_some() {
         make_tokens_file(&config)?;
         install_definitions(connection.requests.clone())
@@ -132,7 +126,7 @@ pub async fn run(
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
     let leading = async {
         let _closed = (closing.open.clone().drop_guard(), closing.port.clone().drop_guard());
-        match lead(election, &labs, &connection, prepulls, &background, &stop).await {
+        match Box::pin(lead(election, &labs, &connection, prepulls, &background, &stop)).await {
             Some(led) => led.end(&cluster_stop, &background, &closing).await,
             None => Ok(()),
         }
@@ -140,7 +134,12 @@ pub async fn run(
     let everything = async {
         let ((), (), reloading, (), (), led) = tokio::join!(
             serve(api, connections, router(state, http.max_body_bytes), closing.clone()),
-            serve(health, Connections::to_health(), probes(labs.clone(), metrics), closing.clone()),
+            serve(
+                health,
+                Connections::to_health(),
+                probes(labs.clone(), address_works, metrics),
+                closing.clone()
+            ),
             reload_on_hangup(&reload, &stop),
             reload.follow(stop.clone()),
             async {
@@ -256,17 +255,26 @@ fn context(
     })
 }
 
+/// Connects to the cluster. There is an election unless the cluster is in this process.
 async fn connect(
     config: &Config,
+    one_machine: Option<&OneMachine>,
     leadership: &Leadership,
     metrics: &Metrics,
-) -> anyhow::Result<(Connection, Client)> {
+) -> anyhow::Result<(Connection, Option<Election>)> {
+    if let Some(one_machine) = one_machine {
+        return Ok((Connection::in_process(one_machine.client()).counted(metrics), None));
+    }
     let kubernetes = &config.kubernetes;
     let (kubeconfig, context) = (kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref());
     let request_timeout = Duration::try_from(kubernetes.request_timeout)?;
     let per_second = kubernetes.requests_per_second;
-    Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout, leadership, metrics)
-        .await?)
+    let (connection, leases) =
+        Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout, leadership, metrics)
+            .await?;
+    let connection = connection.counted(metrics);
+    let election = Election::new(config, &connection, leases, leadership)?;
+    Ok((connection, Some(election)))
 }
 
 /// Loads the chain of policies. If one of them cannot be loaded, the service starts all the same: labs that run have to be

@@ -39,7 +39,7 @@ pub use upkeep::environments::{EnvironmentsError, SiteEnvironments};
 pub use upkeep::forgotten::{ForgottenError, ForgottenReport};
 pub use upkeep::leftovers::Leftovers;
 pub use upkeep::rules::Rules;
-pub use upkeep::service::run;
+pub use upkeep::service::{prepare, run};
 pub use upkeep::sweep::{Orphan, OrphanKind};
 
 pub use wasmspawner_kubernetes::environments::TargetRefusal;

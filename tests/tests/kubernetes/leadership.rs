@@ -211,7 +211,8 @@ async fn a_leader_that_is_cut_off_denies_no_lab() {
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
     proxy.set_outage(false).await.unwrap();
     until(async || looked_up().await == (404, 200)).await;
-    start(&eve, "eve").await;
+    until(async || eve.spawn("eve").await.unwrap().status == 303).await;
+    until_running(&eve, "eve").await;
     eve.stop_to_end("eve").await.unwrap();
 
     // Another takes over meanwhile.

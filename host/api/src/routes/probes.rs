@@ -9,6 +9,7 @@ use axum::routing::get;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use wasmspawner_core::lifecycle::LabStatus;
@@ -18,20 +19,41 @@ use wasmspawner_telemetry::Metrics;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Builds the router for the listener of probes and metrics.
-pub fn probes(labs: Labs, metrics: Metrics) -> Router {
-    Router::new()
-        .route("/healthz", get(|| async { "alive\n" }))
-        .route("/readyz", get(ready).with_state(labs.clone()))
-        .route("/metrics", get(numbers).with_state((labs, metrics)))
+/// Whether a process is ready for what it is to do.
+#[derive(Clone)]
+struct Readiness {
+    labs: Labs,
+    /// Whether requests can be led to this process; `None` where they come by its readiness alone.
+    address_works: Option<watch::Receiver<bool>>,
 }
 
-/// A process that stands by is ready, too, where requests go to the one that leads whatever the probes say.
-async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
-    let is_led_to = labs.context().config.current().kubernetes.endpoint_slice.is_some();
-    if labs.is_ready() {
+impl Readiness {
+    /// True if this process leads, knows the labs, and gets the requests.
+    fn leads(&self) -> bool {
+        self.labs.is_ready() && self.address_works.as_ref().is_none_or(|works| *works.borrow())
+    }
+
+    /// True if this process stands by, gets no requests meanwhile, and would get them if it led.
+    fn stands_by(&self) -> bool {
+        let works = self.address_works.as_ref().is_some_and(|works| *works.borrow());
+        self.labs.standing() == Standing::StandsBy && works
+    }
+}
+
+/// Builds the router for the listener of probes and metrics. `address_works` says whether requests can be led to this process,
+/// where an address is published.
+pub fn probes(labs: Labs, address_works: Option<watch::Receiver<bool>>, metrics: Metrics) -> Router {
+    let readiness = Readiness { labs, address_works };
+    Router::new()
+        .route("/healthz", get(|| async { "alive\n" }))
+        .route("/readyz", get(ready).with_state(readiness.clone()))
+        .route("/metrics", get(numbers).with_state((readiness, metrics)))
+}
+
+async fn ready(State(readiness): State<Readiness>) -> (StatusCode, &'static str) {
+    if readiness.leads() {
         (StatusCode::OK, "ready\n")
-    } else if labs.standing() == Standing::StandsBy && is_led_to {
+    } else if readiness.stands_by() {
         (StatusCode::OK, "ready: another process leads, and this one takes over from it\n")
     } else {
         (
@@ -41,7 +63,8 @@ async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
+async fn numbers(State((readiness, metrics)): State<(Readiness, Metrics)>) -> Response {
+    let labs = &readiness.labs;
     let context = labs.context();
     let statuses = labs.statuses();
     for status in LabStatus::ALL {
@@ -60,7 +83,7 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
         metrics.set_watch_silence(kind, silence);
     }
     metrics.set_leads(labs.standing() == Standing::Leads);
-    metrics.set_state(labs.is_ready(), context.clusters.own().health().is_away());
+    metrics.set_state(readiness.leads(), context.clusters.own().health().is_away());
     let most = context.config.current().limits.concurrent_spawns;
     metrics.set_spawns_in_progress(most.saturating_sub(context.spawn_slots.available_permits()), most);
     metrics.set_load(Handle::current().metrics().num_alive_tasks(), event_loop_delay().await);

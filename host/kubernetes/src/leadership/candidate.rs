@@ -110,8 +110,22 @@ impl Candidate {
         }
     }
 
+    /// Waits until another process holds the Lease, but not for long: whoever stands by takes it at once.
+    pub async fn is_succeeded(&self) -> bool {
+        let succeeded = async {
+            loop {
+                let holder = self.get().await.ok().flatten().and_then(|lease| lease.spec?.holder_identity);
+                if holder.is_some_and(|holder| holder != self.identity && !holder.is_empty()) {
+                    return;
+                }
+                tokio::time::sleep(LOOK_EVERY / 2).await;
+            }
+        };
+        tokio::time::timeout(3 * LOOK_EVERY, succeeded).await.is_ok()
+    }
+
     /// Gives the Lease back, so that others need not wait until it has ended. Changes nothing afterwards.
-    pub async fn release(mut self) {
+    pub async fn release(&mut self) {
         self.leadership.end().await;
         let Some(mut lease) = self.held.take() else { return };
         let given_back = async {
@@ -135,9 +149,13 @@ impl Candidate {
     }
 
     /// Takes the Lease if it can be taken now.
-    async fn try_to_take(&self, seen: &mut Option<Seen>, now: Duration) -> Result<Option<Lease>, LeaseError> {
+    async fn try_to_take(
+        &self,
+        seen: &mut Option<Seen>,
+        asked: Duration,
+    ) -> Result<Option<Lease>, LeaseError> {
         let found = self.get().await?;
-        if next_step(found.as_ref(), &self.identity, seen, now) == Step::Wait {
+        if next_step(found.as_ref(), &self.identity, seen, asked, since_boot()) == Step::Wait {
             return Ok(None);
         }
         let Some(mut lease) = found else { return won(self.create(&self.fresh(1)).await) };

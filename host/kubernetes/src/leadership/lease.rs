@@ -35,17 +35,20 @@ pub(super) enum Step {
     Wait,
 }
 
-/// Decides about a Lease that was read at `now`; `None` if there is none. `seen` is what earlier looks have shown.
+/// Decides about a Lease that was read; `None` if there is none. The request was sent at `asked`, and answered at
+/// `answered`. `seen` is what earlier looks have shown.
 ///
 /// A Lease without a holder can be taken at once. So can that of an earlier process of the same pod: Kubernetes never
 /// runs two. Any other can be taken when it has not been renewed for its duration, by the candidate's own clock: those of
-/// other machines may be wrong. Time in which the candidate could not look does not count, because the holder could not
+/// other machines may be wrong. The holder may have renewed it just before the answer that shows it first, and may renew it
+/// just after the last question. Time in which the candidate could not look does not count, because the holder could not
 /// renew it either.
 pub(super) fn next_step(
     lease: Option<&Lease>,
     identity: &str,
     seen: &mut Option<Seen>,
-    now: Duration,
+    asked: Duration,
+    answered: Duration,
 ) -> Step {
     let spec = lease.and_then(|lease| lease.spec.as_ref());
     let holder = spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
@@ -58,13 +61,13 @@ pub(super) fn next_step(
     }
     let version = lease.and_then(|lease| lease.metadata.resource_version.clone());
     let since = match seen {
-        Some(seen) if seen.version == version && now.saturating_sub(seen.at) <= BLIND_AFTER => seen.since,
-        _ => now,
+        Some(seen) if seen.version == version && asked.saturating_sub(seen.at) <= BLIND_AFTER => seen.since,
+        _ => answered,
     };
-    *seen = Some(Seen { version, since, at: now });
+    *seen = Some(Seen { version, since, at: answered });
     let seconds = spec.and_then(|spec| spec.lease_duration_seconds).and_then(|span| u64::try_from(span).ok());
     let duration = seconds.map_or(DURATION, Duration::from_secs).clamp(DURATION, MAX_DURATION);
-    if now.saturating_sub(since) >= duration { Step::Take } else { Step::Wait }
+    if asked.saturating_sub(since) >= duration { Step::Take } else { Step::Wait }
 }
 
 /// Returns the number of the leadership that this Lease is about.
@@ -100,7 +103,8 @@ mod tests {
         let mut seen = None;
         let step = |&(at, version): &(u64, Option<&str>)| {
             let lease = version.map(|version| lease("other", version));
-            next_step(lease.as_ref(), "me", &mut seen, Duration::from_secs(at))
+            let at = Duration::from_secs(at);
+            next_step(lease.as_ref(), "me", &mut seen, at, at)
         };
         looks.iter().map(step).collect()
     }
@@ -126,13 +130,30 @@ mod tests {
         all_but_last_wait(&[looks(Some("1"), 100, 104), looks(Some("1"), 164, 172)].concat());
     }
 
+    /// The first step of a candidate.
+    fn at_once(lease: Option<&Lease>) -> Step {
+        next_step(lease, "me", &mut None, Duration::ZERO, Duration::ZERO)
+    }
+
+    /// The time of an answer that shows a Lease first, and of a question that shows it last, count for its holder.
+    #[test]
+    fn slow_answers_do_not_let_a_lease_be_taken_early() {
+        let (lease, mut seen) = (lease("other", "1"), None);
+        let mut look = |asked, answered| {
+            let [asked, answered] = [asked, answered].map(Duration::from_secs);
+            next_step(Some(&lease), "me", &mut seen, asked, answered)
+        };
+        let looks = [look(100, 103), look(104, 107), look(108, 111), look(110, 113), look(111, 114)];
+        assert_eq!(looks, [Step::Wait, Step::Wait, Step::Wait, Step::Wait, Step::Take]);
+    }
+
     #[test]
     fn a_lease_that_nobody_alive_holds_is_taken_at_once() {
         for holder in ["", "me"] {
-            assert_eq!(next_step(Some(&lease(holder, "1")), "me", &mut None, Duration::ZERO), Step::Take);
+            assert_eq!(at_once(Some(&lease(holder, "1"))), Step::Take);
         }
-        assert_eq!(next_step(Some(&Lease::default()), "me", &mut None, Duration::ZERO), Step::Take);
-        assert_eq!(next_step(None, "me", &mut None, Duration::ZERO), Step::Take);
+        assert_eq!(at_once(Some(&Lease::default())), Step::Take);
+        assert_eq!(at_once(None), Step::Take);
         assert_eq!((epoch(&lease("other", "1")), epoch(&Lease::default())), (4, 0));
     }
 
@@ -142,7 +163,10 @@ mod tests {
             let mut lease = lease("other", "1");
             lease.spec.as_mut().unwrap().lease_duration_seconds = Some(seconds);
             let mut seen = None;
-            let mut at = |at| next_step(Some(&lease), "me", &mut seen, Duration::from_secs(at));
+            let mut at = |at| {
+                let at = Duration::from_secs(at);
+                next_step(Some(&lease), "me", &mut seen, at, at)
+            };
             assert!((0..=waits).step_by(2).all(|second| at(second) == Step::Wait), "{seconds}");
             assert_eq!(at(takes), Step::Take, "{seconds}");
         }

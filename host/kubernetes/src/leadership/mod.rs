@@ -6,10 +6,8 @@
 
 mod candidate;
 mod lease;
-mod published_address;
 
 pub use candidate::Candidate;
-pub use published_address::{PodAddress, PublishedAddress};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,6 +113,9 @@ impl Leadership {
 
     /// Ends the leadership, because another process leads.
     fn lose(&self, why: &str) {
+        if self.standing() == Standing::HasLed {
+            return;
+        }
         if !self.0.lost.is_cancelled() {
             tracing::error!(why, "another process leads now; this one changes nothing any more");
         }
@@ -176,7 +177,7 @@ impl Leadership {
         }
     }
 
-    /// Wraps a client: requests that change something fail, unless this process leads at the moment they are sent. Those
+    /// Wraps a client: requests that change something, and are no dry runs, fail unless this process leads at the moment they are sent. Those
     /// that are not answered when its time is over are given up, before another process can lead.
     pub(crate) fn guard(&self, client: Client) -> Client {
         let (leadership, namespace) = (self.clone(), client.default_namespace().to_owned());
@@ -208,7 +209,9 @@ pub(crate) fn is_refused_by_guard(error: &kube::Error) -> bool {
 }
 
 fn changes(request: &Request<Body>) -> bool {
-    !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
+    let is_dry_run =
+        request.uri().query().is_some_and(|query| query.split('&').any(|part| part == "dryRun=All"));
+    !is_dry_run && !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 /// Returns the time since the machine was started. It goes on while the machine sleeps, and nobody can set it.

@@ -57,9 +57,10 @@ impl Kernels {
     }
 
     /// The kernels of a lab, sorted by their names.
-    pub fn of_lab(&self, lab: &LabKey) -> Vec<KernelSnapshot> {
+    pub fn of_lab(&self, lab: &LabKey) -> Result<Vec<KernelSnapshot>, SpawnError> {
+        self.0.require_certain()?;
         let keys = self.0.children_of_kind(lab, ChildKind::Kernel);
-        keys.iter().filter_map(|key| self.get(key)).collect()
+        Ok(keys.iter().filter_map(|key| self.get(key)).collect())
     }
 
     /// The kernel with this key.

@@ -73,9 +73,10 @@ impl Pools {
         self.0.start_child(request).await
     }
 
-    /// The keys of a lab's Dask pools, sorted by their names.
-    pub fn of_lab(&self, lab: &LabKey) -> Vec<SpawnKey> {
-        self.0.children_of_kind(lab, ChildKind::DaskPool)
+    /// The keys of a lab's Dask pools, sorted by their names. Fails while another process may know others.
+    pub fn of_lab(&self, lab: &LabKey) -> Result<Vec<SpawnKey>, SpawnError> {
+        self.0.require_certain()?;
+        Ok(self.0.children_of_kind(lab, ChildKind::DaskPool))
     }
 
     /// The Dask pool with this key.

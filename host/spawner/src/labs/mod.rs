@@ -455,7 +455,7 @@ impl Labs {
         if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 
-    fn require_certain(&self) -> Result<(), SpawnError> {
+    pub(crate) fn require_certain(&self) -> Result<(), SpawnError> {
         if self.is_certain() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 

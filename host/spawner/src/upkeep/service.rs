@@ -146,9 +146,13 @@ fn refuse_claimed(knows_claims: bool, records: &[StoredSpawn]) -> Result<(), Rec
     }
 }
 
-/// Finds out which labs there are. Nothing is done while the cluster would not keep what the service writes.
-async fn initial_recovery(labs: &Labs) {
+/// Waits until the cluster keeps what the service writes. Nothing is done before.
+pub async fn prepare(labs: &Labs) {
     until_done(|| check_definition(labs)).await;
+}
+
+/// Finds out which labs there are.
+async fn initial_recovery(labs: &Labs) {
     let found = until_done(|| recover_all(labs)).await;
     tracing::info!(labs = found, "the labs of the cluster are known");
     labs.mark_known();

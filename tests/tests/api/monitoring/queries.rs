@@ -49,7 +49,8 @@ fn reference() -> BTreeMap<String, BTreeSet<String>> {
         // In a cell such as "`verb`: 7; `code`: `2xx`, `none`", each label begins an item.
         let labels = cells[3].split(';').filter_map(|item| item.split('`').nth(1)).map(str::to_owned);
         let mut labels: BTreeSet<String> = labels.collect();
-        labels.extend(["job".to_owned(), "instance".to_owned()]);
+        // Prometheus adds these, the last where it finds the service in a Kubernetes.
+        labels.extend(["job", "instance", "namespace"].map(str::to_owned));
         if cells[2] == "histogram" {
             metrics.insert(format!("{name}_sum"), labels.clone());
             metrics.insert(format!("{name}_count"), labels.clone());
@@ -87,7 +88,8 @@ fn labels(text: &str) -> impl Iterator<Item = String> {
 /// The metrics and labels in a query that do not exist.
 fn unknown(expression: &str, reference: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     let mut found = Vec::new();
-    let mut allowed = BTreeSet::new();
+    // `up` is Prometheus' own.
+    let mut allowed: BTreeSet<String> = ["job", "instance", "namespace"].map(str::to_owned).into();
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for (at, _) in expression.match_indices(|c: char| c.is_ascii_alphabetic()) {
         if expression[..at].ends_with(word) {

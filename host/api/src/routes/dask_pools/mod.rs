@@ -41,7 +41,7 @@ pub(crate) async fn list_pools(
     LabPath(lab): LabPath,
 ) -> Result<Json<Vec<String>>, Problem> {
     caller.may(Access::ReadOrStop(&lab))?;
-    let names = pools.of_lab(&lab).into_iter().filter_map(|key| key.child);
+    let names = pools.of_lab(&lab)?.into_iter().filter_map(|key| key.child);
     Ok(Json(names.map(|child| child.name.to_string()).collect()))
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn list_kernels(
     LabPath(lab): LabPath,
 ) -> Result<Json<Vec<wire::Kernel>>, Problem> {
     caller.may(Access::ReadOrStop(&lab))?;
-    Ok(Json(kernels.of_lab(&lab).iter().map(wire::Kernel::from).collect()))
+    Ok(Json(kernels.of_lab(&lab)?.iter().map(wire::Kernel::from).collect()))
 }
 
 /// Starts a kernel in a pod of its own, in the environment of its lab.

@@ -11,6 +11,7 @@ use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::watcher;
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::k8s::Connection;
 use crate::watches::{Readable, changes, short_watch};
@@ -52,6 +53,8 @@ pub struct PublishedAddress {
     guarded: Api<EndpointSlice>,
     watched: Api<Readable<EndpointSlice>>,
     unguarded: Api<EndpointSlice>,
+    /// True while the EndpointSlice can be, or is, what it has to be.
+    works: watch::Sender<bool>,
 }
 
 /// The reason why the address cannot be written.
@@ -61,6 +64,8 @@ enum AddressError {
     TooLate,
     #[error(transparent)]
     Client(#[from] kube::Error),
+    #[error("it does not exist; the chart makes it")]
+    Missing,
     #[error("somebody else has changed it")]
     Changed,
     #[error("the EndpointSlice is for addresses of the type {wanted}, and this pod has only {has:?}")]
@@ -84,12 +89,40 @@ impl PublishedAddress {
             guarded: Api::namespaced(connection.requests.clone(), namespace),
             watched: Api::namespaced(connection.watches.clone(), namespace),
             unguarded: Api::namespaced(unguarded, namespace),
+            works: watch::Sender::new(false),
         }
+    }
+
+    /// Follows whether requests can be led to this process: true if it could write its address, and once it leads, if it
+    /// has.
+    pub fn works(&self) -> watch::Receiver<bool> {
+        self.works.subscribe()
+    }
+
+    /// Waits until this process could write its address, if it led.
+    pub async fn check(&self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let checked = async {
+                let slice = in_time(self.guarded.get_opt(&self.name)).await?.ok_or(AddressError::Missing)?;
+                let endpoint = self.endpoint(&slice)?;
+                let dry_run = PatchParams { dry_run: true, ..PatchParams::default() };
+                self.replace(&self.guarded, &slice, &[endpoint], &dry_run).await
+            };
+            match checked.await {
+                Ok(()) | Err(AddressError::Changed) => break,
+                Err(error) => self.tell(&error),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+        self.works.send_replace(true);
     }
 
     /// Writes the address, and again whenever the EndpointSlice shows another: a `helm upgrade` or a person may have
     /// changed it. Never ends by itself.
     pub async fn keep(&self) {
+        self.works.send_replace(false);
         let only = short_watch().fields(&format!("metadata.name={}", self.name));
         let mut seen = std::pin::pin!(changes(self.watched.clone(), only));
         let mut is_there = false;
@@ -101,12 +134,7 @@ impl PublishedAddress {
                     self.write_in_the_end(&slice).await;
                 }
                 Ok(watcher::Event::InitDone) if is_there => {}
-                Ok(watcher::Event::InitDone | watcher::Event::Delete(_)) => {
-                    tracing::error!(
-                        endpoint_slice = self.name,
-                        "`kubernetes.endpoint_slice` names an EndpointSlice that does not exist, so no requests come in; the chart makes it"
-                    );
-                }
+                Ok(watcher::Event::InitDone | watcher::Event::Delete(_)) => self.tell(&AddressError::Missing),
                 Err(error) => {
                     tracing::warn!(endpoint_slice = self.name, %error, "the EndpointSlice of the service cannot be watched; does its account have the permission in deploy/permissions?");
                 }
@@ -115,38 +143,49 @@ impl PublishedAddress {
     }
 
     /// Writes the address, if need be in several attempts. Ends early if somebody else has written meanwhile, which the
-    /// watch shows.
+    /// watch shows, and if only another EndpointSlice would do.
     async fn write_in_the_end(&self, slice: &EndpointSlice) {
         let mut pause = FIRST_PAUSE;
+        let endpoint = match self.endpoint(slice) {
+            Ok(endpoint) => endpoint,
+            Err(error) => return self.tell(&error),
+        };
         loop {
-            let written = match self.endpoint(slice) {
-                Ok(endpoint) => self.replace(&self.guarded, slice, &[endpoint]).await,
-                Err(error) => Err(error),
-            };
-            match written {
-                Ok(()) | Err(AddressError::Changed) => return,
-                Err(error) => {
-                    tracing::error!(endpoint_slice = self.name, %error, ?pause, "the address of this process cannot be published, so no requests come in; it is tried again");
+            let endpoints = std::slice::from_ref(&endpoint);
+            match self.replace(&self.guarded, slice, endpoints, &PatchParams::default()).await {
+                Ok(()) => {
+                    self.works.send_replace(true);
+                    return;
                 }
+                Err(AddressError::Changed) => return,
+                Err(error) => self.tell(&error),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 
-    /// Waits until another process has written its address, while this one still answers that it does not lead any more. If
-    /// there is none, the address of this process is removed.
-    pub async fn withdraw(&self) {
+    fn tell(&self, error: &AddressError) {
+        self.works.send_replace(false);
+        tracing::error!(endpoint_slice = self.name, %error, "`kubernetes.endpoint_slice`: requests cannot be led to this process, so it is not ready; it is tried again");
+    }
+
+    /// Waits until the next leader has written its address, while this process still answers that it does not lead any
+    /// more. Without one (`is_succeeded`), or if it does not write, the address of this process is removed.
+    pub async fn withdraw(&self, is_succeeded: bool) {
         let moved = async {
-            while self.own_slice().await.is_some() {
+            while !matches!(self.own_slice().await, Ok(None)) {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
-        if tokio::time::timeout(MOVES_WITHIN, moved).await.is_ok() {
+        if is_succeeded && tokio::time::timeout(MOVES_WITHIN, moved).await.is_ok() {
             return;
         }
-        let Some(slice) = self.own_slice().await else { return };
-        match self.replace(&self.unguarded, &slice, &[]).await {
+        let removed = async {
+            let Some(slice) = self.own_slice().await? else { return Ok(()) };
+            self.replace(&self.unguarded, &slice, &[], &PatchParams::default()).await
+        };
+        match removed.await {
             Ok(()) | Err(AddressError::Changed) => {}
             Err(error) => {
                 tracing::warn!(endpoint_slice = self.name, %error, "the address of this process cannot be removed");
@@ -155,13 +194,13 @@ impl PublishedAddress {
     }
 
     /// Returns the EndpointSlice if it has the address of this pod.
-    async fn own_slice(&self) -> Option<EndpointSlice> {
-        let found = in_time(self.unguarded.get_opt(&self.name)).await.ok()??;
+    async fn own_slice(&self) -> Result<Option<EndpointSlice>, AddressError> {
         let is_own = |endpoint: &Endpoint| {
             let target = endpoint.target_ref.as_ref().and_then(|target| target.uid.as_deref());
             target == Some(self.pod.uid.as_str())
         };
-        found.endpoints.iter().flatten().any(is_own).then_some(found)
+        let found = in_time(self.unguarded.get_opt(&self.name)).await?;
+        Ok(found.filter(|slice| slice.endpoints.iter().flatten().any(is_own)))
     }
 
     /// Replaces the endpoints, if nobody has changed the EndpointSlice since it was read.
@@ -170,23 +209,25 @@ impl PublishedAddress {
         slices: &Api<EndpointSlice>,
         slice: &EndpointSlice,
         endpoints: &[Endpoint],
+        params: &PatchParams,
     ) -> Result<(), AddressError> {
-        if slice.endpoints.as_deref().unwrap_or_default() == endpoints {
+        if !params.dry_run && slice.endpoints.as_deref().unwrap_or_default() == endpoints {
             return Ok(());
         }
         let version = &slice.metadata.resource_version;
         let patch =
             Patch::Merge(json!({ "metadata": { "resourceVersion": version }, "endpoints": endpoints }));
-        match in_time(slices.patch(&self.name, &PatchParams::default(), &patch)).await {
+        match in_time(slices.patch(&self.name, params, &patch)).await {
             Err(AddressError::Client(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {
-                Err(AddressError::Changed)
+                return Err(AddressError::Changed);
             }
-            written => {
-                written?;
-                tracing::info!(endpoint_slice = self.name, addresses = ?endpoints.iter().flat_map(|endpoint| &endpoint.addresses).collect::<Vec<_>>(), "the Service leads to these addresses");
-                Ok(())
-            }
+            written => written.map(drop)?,
         }
+        if !params.dry_run {
+            let addresses: Vec<_> = endpoints.iter().flat_map(|endpoint| &endpoint.addresses).collect();
+            tracing::info!(endpoint_slice = self.name, ?addresses, "the Service leads to these addresses");
+        }
+        Ok(())
     }
 
     fn endpoint(&self, slice: &EndpointSlice) -> Result<Endpoint, AddressError> {
