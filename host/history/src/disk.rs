@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use wasmspawner_core::names::Username;
+use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::policy::usage::DaysOfUser;
 use wasmspawner_core::record::operation_record::OperationRecord;
 
@@ -49,30 +53,80 @@ pub struct HistoryError {
     source: redb::Error,
 }
 
-/// Opens or creates the file. Returns its content, and the channel for changes.
-pub(super) fn open(file: &Path) -> Result<(Opened, mpsc::Sender<Write>), HistoryError> {
+/// The pause before a write that has failed is tried again. It doubles with each further failure, up to `MAX_PAUSE`.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
+
+/// Opens or creates the file. Returns its content, and the writer of changes. A file that cannot be opened because of the disk
+/// it is on, which may be full, is opened later.
+pub(super) fn open(file: &Path) -> Result<(Opened, Disk), HistoryError> {
     let failed = |source: redb::Error| HistoryError { path: file.display().to_string(), source };
+    let is_new = !file.exists();
     let (database, opened) = match read(file) {
-        Ok(opened) => opened,
+        Ok((database, opened)) => (Some(database), opened),
         // Another process has the file open; moving it aside would take it away from that process.
         Err(redb::Error::DatabaseAlreadyOpen) => return Err(failed(redb::Error::DatabaseAlreadyOpen)),
+        Err(error) if is_of_the_disk(&error) => {
+            tracing::error!(%error, file = %file.display(), "the history cannot be opened; the service goes on without what it has been, and tries again");
+            if is_new {
+                // What was begun could not be opened later either.
+                let _ = std::fs::remove_file(file);
+            }
+            (None, Opened::default())
+        }
         Err(error) => {
             let aside = move_aside(file);
             tracing::error!(%error, file = %file.display(), aside = %aside.display(), "the history cannot be read; it is moved aside, and a new one begun");
-            read(file).map_err(failed)?
+            let (database, opened) = read(file).map_err(failed)?;
+            (Some(database), opened)
         }
     };
-    let (disk, writes) = mpsc::channel();
-    std::thread::spawn(move || write_all(&database, &writes));
-    Ok((opened, disk))
+    let failing = Arc::new(AtomicBool::new(database.is_none()));
+    let (sender, writes) = mpsc::channel();
+    let thread = Writer { file: file.to_owned(), database, failing: Arc::clone(&failing) };
+    std::thread::spawn(move || thread.write_all(&writes));
+    Ok((opened, Disk { sender, failing }))
 }
 
-fn read(file: &Path) -> Result<(Database, Opened), redb::Error> {
+/// True for an error of the disk, and not of what is in the file.
+fn is_of_the_disk(error: &redb::Error) -> bool {
+    use std::io::ErrorKind::{
+        FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
+    let redb::Error::Io(error) = error else { return false };
+    matches!(error.kind(), FileTooLarge | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+}
+
+/// Sends changes to the thread that writes the file. Clones share it.
+#[derive(Clone)]
+pub(super) struct Disk {
+    sender: mpsc::Sender<Write>,
+    failing: Arc<AtomicBool>,
+}
+
+impl Disk {
+    pub(super) fn send(&self, write: Write) {
+        // The thread runs until the last sender is gone, so this cannot fail.
+        let _ = self.sender.send(write);
+    }
+
+    /// True while changes cannot be written.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+}
+
+fn create(file: &Path) -> Result<Database, redb::Error> {
     let database = Database::create(file)?;
     // A new file gets its tables.
     let writing = database.begin_write()?;
     drop((writing.open_table(RECORDS)?, writing.open_table(DAYS)?, writing.open_table(SEEN)?));
     writing.commit()?;
+    Ok(database)
+}
+
+fn read(file: &Path) -> Result<(Database, Opened), redb::Error> {
+    let database = create(file)?;
     let opened = read_all(&database)?;
     Ok((database, opened))
 }
@@ -111,47 +165,114 @@ fn read_all(database: &Database) -> Result<Opened, redb::Error> {
     Ok(opened)
 }
 
-/// Writes in groups: all changes that arrived while the disk was busy go into one transaction, each record once.
-fn write_all(database: &Database, writes: &mpsc::Receiver<Write>) {
-    while let Ok(first) = writes.recv() {
-        let group = std::iter::once(first).chain(writes.try_iter());
-        if let Err(error) = write_group(database, group) {
-            tracing::error!(%error, "the history could not be written");
+/// What is not on the disk yet, each change once.
+#[derive(Default)]
+struct Pending {
+    changed: BTreeMap<JobId, Arc<Shared>>,
+    days: BTreeMap<Username, Option<DaysOfUser>>,
+    seen: Option<Timestamp>,
+    flushes: Vec<mpsc::SyncSender<()>>,
+}
+
+impl Pending {
+    fn add(&mut self, write: Write) {
+        match write {
+            Write::Changed(record) => drop(self.changed.insert(record.job_id(), record)),
+            Write::Days(user, of_user) => drop(self.days.insert(user, of_user)),
+            Write::Seen(now) => self.seen = Some(now),
+            Write::Flush(done) => self.flushes.push(done),
         }
+    }
+
+    fn write_to(&self, database: &Database) -> Result<(), redb::Error> {
+        let writing = database.begin_write()?;
+        {
+            let mut table = writing.open_table(RECORDS)?;
+            for record in self.changed.values() {
+                let (job_id, bytes) = record.on_disk();
+                put(&mut table, &job_id, bytes)?;
+            }
+            let mut table = writing.open_table(DAYS)?;
+            for (user, of_user) in &self.days {
+                put(&mut table, user.as_str(), of_user.as_ref().map(serde_json::to_vec))?;
+            }
+            if let Some(now) = self.seen {
+                writing.open_table(SEEN)?.insert(LAST_SEEN_KEY, now.as_second())?;
+            }
+        }
+        Ok(writing.commit()?)
     }
 }
 
-fn write_group(database: &Database, group: impl Iterator<Item = Write>) -> Result<(), redb::Error> {
-    let (mut changed, mut days, mut seen, mut flushed) = (BTreeMap::new(), BTreeMap::new(), None, Vec::new());
-    for write in group {
-        match write {
-            Write::Changed(record) => drop(changed.insert(record.job_id(), record)),
-            Write::Days(user, of_user) => drop(days.insert(user, of_user)),
-            Write::Seen(now) => seen = Some(now),
-            Write::Flush(done) => flushed.push(done),
+/// The thread that writes the file.
+struct Writer {
+    file: PathBuf,
+    /// `None` after a failure: the file is opened anew, because a database refuses all writes after one.
+    database: Option<Database>,
+    failing: Arc<AtomicBool>,
+}
+
+impl Writer {
+    /// Writes in groups: all changes that arrived while the disk was busy go into one transaction, each record once. What
+    /// cannot be written is kept, and tried again.
+    fn write_all(mut self, writes: &mpsc::Receiver<Write>) {
+        let (mut pending, mut pause) = (Pending::default(), FIRST_PAUSE);
+        let mut again_at = self.database.is_none().then(|| Instant::now() + pause);
+        loop {
+            let received = match again_at {
+                None => writes.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(at) => writes.recv_timeout(at.saturating_duration_since(Instant::now())),
+            };
+            match received {
+                Ok(write) => {
+                    std::iter::once(write).chain(writes.try_iter()).for_each(|write| pending.add(write));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let is_due = again_at.is_none_or(|at| Instant::now() >= at) || !pending.flushes.is_empty();
+            if !is_due {
+                continue;
+            }
+            match self.write(&pending) {
+                Ok(()) => {
+                    if self.failing.swap(false, Ordering::Relaxed) {
+                        tracing::info!("the history is written again");
+                    }
+                    for done in std::mem::take(&mut pending).flushes {
+                        // This fails when the caller of `flush` has stopped waiting.
+                        let _ = done.try_send(());
+                    }
+                    (again_at, pause) = (None, FIRST_PAUSE);
+                }
+                Err(error) => {
+                    if !self.failing.swap(true, Ordering::Relaxed) {
+                        tracing::error!(%error, file = %self.file.display(), "the history could not be written; it is kept in memory, and tried again");
+                    }
+                    self.database = None;
+                    // Whoever waits for the disk waits in vain.
+                    pending.flushes.clear();
+                    again_at = Some(Instant::now() + pause);
+                    pause = (pause * 2).min(MAX_PAUSE);
+                }
+            }
         }
     }
-    let writing = database.begin_write()?;
-    {
-        let mut table = writing.open_table(RECORDS)?;
-        for record in changed.into_values() {
-            let (job_id, bytes) = record.on_disk();
-            put(&mut table, &job_id, bytes)?;
-        }
-        let mut table = writing.open_table(DAYS)?;
-        for (user, of_user) in days {
-            put(&mut table, user.as_str(), of_user.map(|of_user| serde_json::to_vec(&of_user)))?;
-        }
-        if let Some(now) = seen {
-            writing.open_table(SEEN)?.insert(LAST_SEEN_KEY, now.as_second())?;
-        }
+
+    fn write(&mut self, pending: &Pending) -> Result<(), redb::Error> {
+        let database = match self.database.take() {
+            Some(database) => database,
+            None => match create(&self.file) {
+                Err(error) if !is_of_the_disk(&error) => {
+                    let aside = move_aside(&self.file);
+                    tracing::error!(%error, aside = %aside.display(), "the history cannot be opened again; it is moved aside, and a new one begun");
+                    create(&self.file)?
+                }
+                created => created?,
+            },
+        };
+        pending.write_to(self.database.insert(database))
     }
-    writing.commit()?;
-    for done in flushed {
-        // This fails when the caller of `flush` has stopped waiting.
-        let _ = done.try_send(());
-    }
-    Ok(())
 }
 
 fn put(

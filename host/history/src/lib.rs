@@ -16,7 +16,7 @@ use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::record::operation_record::OperationRecord;
 
 use self::days::Days;
-use self::disk::{Opened, Write};
+use self::disk::{Disk, Opened, Write};
 use self::entry::Shared;
 use self::records::HistoryRecords;
 
@@ -34,7 +34,7 @@ const FLUSH: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct History {
     records: Arc<RwLock<HistoryRecords>>,
-    disk: Option<mpsc::Sender<Write>>,
+    disk: Option<Disk>,
     keep: Retention,
     days: Arc<Days>,
     /// The last time at which the service was running before it was started.
@@ -97,6 +97,11 @@ impl History {
     pub fn last(&self, key: &SpawnKey) -> Option<OperationRecord> {
         let shared = self.read().operations(key).next().cloned()?;
         Some(shared.copy())
+    }
+
+    /// True while changes cannot be written to the disk. They are kept in memory until they can.
+    pub fn is_failing(&self) -> bool {
+        self.disk.as_ref().is_some_and(Disk::is_failing)
     }
 
     /// The number of records.
@@ -179,8 +184,7 @@ impl History {
 
     fn send_to_disk(&self, write: Write) {
         if let Some(disk) = &self.disk {
-            // The thread runs until the last sender is gone, so this cannot fail.
-            let _ = disk.send(write);
+            disk.send(write);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Tests of the history, on disk and in memory.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use wasmspawner_core::lifecycle::progress::{Entry, LoggedEntry};
 use wasmspawner_core::lifecycle::{Operation, OperationKind};
@@ -229,4 +231,90 @@ fn users_who_have_used_nothing_for_long_are_forgotten() {
     history.expire(at(31 * 24 * 3600));
     drop(history);
     assert!(reopen(&file, KEEP).days_of(&Username::parse("ada").unwrap()).is_empty());
+}
+
+/// Names the folder of a small file system of its own, in which a test runs a second time.
+const SMALL_DISK: &str = "WASMSPAWNER_TEST_SMALL_DISK";
+
+/// The exit code of a test that cannot have such a file system.
+const NO_DISK: i32 = 77;
+
+/// Returns the folder of a small file system. Without one, runs the test `name` again in a process that has one.
+fn small_disk(name: &str) -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os(SMALL_DISK) {
+        return Some(folder.into());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mounted = format!("mount -t tmpfs -o size=8m none \"${SMALL_DISK}\" || exit {NO_DISK}; exec \"$@\"");
+    let again = Command::new("unshare")
+        .args(["--mount", "--map-root-user", "sh", "-c", &mounted, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args([&format!("tests::{name}"), "--exact", "--nocapture"])
+        .env(SMALL_DISK, folder.path())
+        .status();
+    match again.map(|status| (status.success(), status.code())) {
+        Ok((true, _)) => {}
+        Err(_) | Ok((_, Some(NO_DISK | 1))) => {
+            println!("skipped: this machine gives no file system to a test");
+        }
+        failed => panic!("{failed:?}"),
+    }
+    None
+}
+
+/// Fills the disk. The file is removed to make room.
+fn fill(folder: &Path) -> PathBuf {
+    let filler = folder.join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while file.write_all(&[1; 4096]).is_ok() {}
+    filler
+}
+
+#[test]
+fn a_full_disk_delays_the_history_and_loses_nothing() {
+    let Some(folder) = small_disk("a_full_disk_delays_the_history_and_loses_nothing") else { return };
+    let file = folder.join("history.redb");
+    let history = History::open(&file, KEEP).unwrap();
+    begin_and_end(&history, "ada", 1);
+    history.flush(at(9));
+    assert!(!history.is_failing());
+    let filler = fill(&folder);
+    let mut last = 1;
+    while !history.is_failing() {
+        last += 1;
+        let entry = begin_and_end(&history, "ada", last);
+        (1..=50).for_each(|number| note_info(&entry, number));
+        history.flush(at(9));
+        assert!(last < 1000, "the disk is not full");
+    }
+    begin_and_end(&history, "eve", last + 1);
+    std::fs::remove_file(filler).unwrap();
+    history.flush(at(9));
+    assert!(!history.is_failing(), "there is room again");
+    begin_and_end(&history, "eve", last + 2);
+    history.flush(at(9));
+    let (of_ada, of_eve) = (numbers(&history, "ada"), numbers(&history, "eve"));
+    drop(history);
+    let reopened = reopen(&file, KEEP);
+    assert_eq!((numbers(&reopened, "ada"), numbers(&reopened, "eve")), (of_ada, of_eve));
+}
+
+#[test]
+fn a_history_that_begins_on_a_full_disk_is_written_later() {
+    let Some(folder) = small_disk("a_history_that_begins_on_a_full_disk_is_written_later") else { return };
+    let file = folder.join("history.redb");
+    let filler = fill(&folder);
+    let history = History::open(&file, KEEP).unwrap();
+    assert!(history.is_failing());
+    begin_and_end(&history, "ada", 1);
+    assert_eq!(numbers(&history, "ada"), [1]);
+    std::fs::remove_file(filler).unwrap();
+    history.flush(at(9));
+    assert!(!history.is_failing());
+    drop(history);
+    assert_eq!(numbers(&reopen(&file, KEEP), "ada"), [1]);
+    let no_broken_file = |entry: std::io::Result<std::fs::DirEntry>| {
+        assert_eq!(entry.unwrap().file_name(), "history.redb", "nothing was moved aside");
+    };
+    std::fs::read_dir(&folder).unwrap().for_each(no_broken_file);
 }

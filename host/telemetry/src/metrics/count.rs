@@ -81,9 +81,10 @@ impl Metrics {
         set(&self.prepulls_failing, counts.failing);
     }
 
-    /// Sets the number of operations in the history.
-    pub fn set_history(&self, count: usize) {
+    /// Sets the number of operations in the history, and whether it cannot be written to the disk.
+    pub fn set_history(&self, count: usize, failing: bool) {
         set(&self.history, count);
+        self.history_failing.set(failing.into());
     }
 
     /// Counts a finished spawn and observes the time that it took. A failure is also counted under whoever can remedy

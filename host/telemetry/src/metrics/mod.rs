@@ -68,6 +68,7 @@ pub struct Metrics {
     forgotten_stopped: Counter,
     hub_checks: Family<OutcomeLabel, Counter>,
     history: Gauge,
+    history_failing: Gauge,
     prepulls: Family<OutcomeLabel, Counter>,
     prepull_seconds: Histogram,
     prepulls_running: Gauge,
@@ -143,6 +144,8 @@ impl Metrics {
                 "history_operations",
                 "Records of operations in the history, at most limits.history_operations",
             ),
+            history_failing: register
+                .plain("history_failing", "1 while the history cannot be written to the disk, 0 otherwise"),
             prepulls: register.plain("prepulls", "Pulls of images in advance that ended, by how"),
             prepull_seconds: register.seconds("prepull", "Time that nodes took to pull an image", minutes()),
             prepulls_running: register.plain("prepulls_running", "Images that nodes pull in advance now"),
