@@ -68,17 +68,17 @@ impl Metrics {
 
     /// Counts a finished prepull, and observes the time that a successful one took.
     pub fn prepulled(&self, outcome: Prepull, took: Duration) {
-        self.prepulls.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+        self.prepulls.ended.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
         if outcome == Prepull::Pulled {
-            self.prepull_seconds.observe(took.as_secs_f64());
+            self.prepulls.seconds.observe(took.as_secs_f64());
         }
     }
 
     /// Sets the numbers of prepulls.
     pub fn set_prepulls(&self, counts: PrepullCounts) {
-        set(&self.prepulls_running, counts.running);
-        set(&self.prepulls_missing, counts.missing);
-        set(&self.prepulls_failing, counts.failing);
+        set(&self.prepulls.running, counts.running);
+        set(&self.prepulls.missing, counts.missing);
+        set(&self.prepulls.failing, counts.failing);
     }
 
     /// Sets the number of operations in the history, and whether it cannot be written to the disk.

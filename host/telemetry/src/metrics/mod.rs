@@ -3,6 +3,7 @@
 mod count;
 mod environments;
 mod labels;
+mod prepulls;
 mod process;
 mod registration;
 mod reloads;
@@ -31,6 +32,7 @@ use labels::{
     PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, VersionLabel, WatchLabel,
     WorkersLabel,
 };
+use prepulls::PrepullMetrics;
 use process::Process;
 use registration::Registration;
 use reloads::ReloadMetrics;
@@ -69,11 +71,7 @@ pub struct Metrics {
     hub_checks: Family<OutcomeLabel, Counter>,
     history: Gauge,
     history_failing: Gauge,
-    prepulls: Family<OutcomeLabel, Counter>,
-    prepull_seconds: Histogram,
-    prepulls_running: Gauge,
-    prepulls_missing: Gauge,
-    prepulls_failing: Gauge,
+    prepulls: PrepullMetrics,
     kubernetes: Family<KubernetesLabels, Counter>,
     kubernetes_seconds: Histograms<VerbLabel>,
     kubernetes_queue: Histogram,
@@ -146,17 +144,7 @@ impl Metrics {
             ),
             history_failing: register
                 .plain("history_failing", "1 while the history cannot be written to the disk, 0 otherwise"),
-            prepulls: register.plain("prepulls", "Pulls of images in advance that ended, by how"),
-            prepull_seconds: register.seconds("prepull", "Time that nodes took to pull an image", minutes()),
-            prepulls_running: register.plain("prepulls_running", "Images that nodes pull in advance now"),
-            prepulls_missing: register.plain(
-                "prepulls_missing",
-                "Images that nodes are to have and do not have yet, once for each node",
-            ),
-            prepulls_failing: register.plain(
-                "prepulls_failing",
-                "Images that nodes could not pull the last time, once for each node",
-            ),
+            prepulls: PrepullMetrics::new(&mut register, minutes()),
             kubernetes: register.plain(
                 "kubernetes_requests",
                 "Requests to the Kubernetes API, by verb and class of the answer",
@@ -215,7 +203,7 @@ impl Metrics {
             drop(self.reloads.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
         for outcome in Prepull::ALL {
-            drop(self.prepulls.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
+            drop(self.prepulls.ended.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
         for outcome in ["sent", "failed", "dropped"] {
             drop(self.spans.get_or_create(&OutcomeLabel { outcome }));
