@@ -22,6 +22,7 @@ sys.path.insert(0, str(toolchain.ROOT / "tests/chart"))
 
 import helm
 
+Refused = helm.Refused
 NAMESPACE = "jupyterhub"
 RELEASE = "wasmspawner"
 CHART = toolchain.ROOT / "deploy/chart"

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from installation import NAMESPACE, RELEASE, Installation, container_image
+from installation import NAMESPACE, RELEASE, Installation, Refused, container_image
 from lab_site import eventually
 
 
@@ -45,6 +45,14 @@ def test_a_lab_outlives_an_upgrade_of_the_chart_and_the_death_of_the_service(ins
         )
         assert installation.service_pod()["metadata"]["uid"] != before
         assert installation.compute("bob", "print('still here')") == "still here\n"
+
+
+def test_an_upgrade_with_a_policy_that_cannot_be_loaded_changes_nothing(installation):
+    before = installation.service_pod()["metadata"]["uid"]
+    with pytest.raises(Refused, match="images"):
+        installation.upgrade(policies=[{"name": "default", "config": {"images": "none"}}])
+    assert installation.service_pod()["metadata"]["uid"] == before
+    assert "images: none" not in str(installation.node.get("configmap", RELEASE, "-n", NAMESPACE)["data"])
 
 
 def test_nobody_notices_an_upgrade_and_the_death_of_the_leader_where_another_stands_by(installation):

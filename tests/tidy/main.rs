@@ -6,7 +6,7 @@ mod cycles;
 mod dependencies;
 mod files;
 mod hooks;
-mod security;
+mod named_tests;
 mod tests;
 mod tree;
 mod words;
