@@ -24,10 +24,8 @@ const LEASE: &str = "wasmspawner";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_process_leads_and_another_takes_over() {
-    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
-    site.install_definition().await;
+    let Some((site, labs)) = site_with_labs().await else { return println!("{SKIPPED}") };
     site.install_policy().await;
-    let labs = site.namespace("labs").await;
     let process = || service_with(&site, "single", &labs, |_| {});
     let (mut first, mut second) = (process(), process());
     first.run().await.unwrap();
@@ -76,9 +74,7 @@ async fn one_process_leads_and_another_takes_over() {
 /// Whoever writes last in the name of an earlier leader is refused by Kubernetes itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_of_a_later_leader_is_written_over_by_nobody() {
-    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
-    site.install_definition().await;
-    let labs = site.namespace("labs").await;
+    let Some((site, labs)) = site_with_labs().await else { return println!("{SKIPPED}") };
     let mut service = service_with(&site, "single", &labs, |_| {});
     service.run().await.unwrap();
     start(&service.user("ada").unwrap(), "ada").await;
@@ -117,10 +113,8 @@ async fn a_record_of_a_later_leader_is_written_over_by_nobody() {
 /// The process that leads writes its address into the EndpointSlice of the Service, and hands over when it is asked to end.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_led_to_the_process_that_leads() {
-    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
-    site.install_definition().await;
+    let Some((site, labs)) = site_with_labs().await else { return println!("{SKIPPED}") };
     site.install_policy().await;
-    let labs = site.namespace("labs").await;
     let slices: Api<EndpointSlice> = Api::namespaced(site.cluster.client.clone(), site.name());
     // As in the chart, without endpoints.
     let of_chart = json!({
@@ -192,9 +186,7 @@ async fn requests_are_led_to_the_process_that_leads() {
 /// A leader that does not reach the API server cannot know whether another leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_cut_off_denies_no_lab() {
-    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
-    site.install_definition().await;
-    let labs = site.namespace("labs").await;
+    let Some((site, labs)) = site_with_labs().await else { return println!("{SKIPPED}") };
     let (mut first, proxy) = behind_a_proxy(&site, &labs).await;
     let mut second = service_with(&site, "single", &labs, |_| {});
     first.run().await.unwrap();
@@ -233,9 +225,7 @@ async fn a_leader_that_is_cut_off_denies_no_lab() {
 /// Answers that take seconds are no reason to give the Lease up, and whoever stands by does not take it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_api_server_does_not_end_a_leadership() {
-    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
-    site.install_definition().await;
-    let labs = site.namespace("labs").await;
+    let Some((site, labs)) = site_with_labs().await else { return println!("{SKIPPED}") };
     let (mut first, proxy) = behind_a_proxy(&site, &labs).await;
     let mut second = service_with(&site, "single", &labs, |_| {});
     first.run().await.unwrap();
@@ -248,6 +238,14 @@ async fn a_slow_api_server_does_not_end_a_leadership() {
     assert_eq!(self::holder(&site).await, holder);
     first.user("ada").unwrap().stop_to_end("ada").await.unwrap();
     site.leave().await;
+}
+
+/// A cluster with the definition of records, and the namespace of its labs.
+async fn site_with_labs() -> Option<(Site, String)> {
+    let site = Site::enter(ONE_NAMESPACE).await?;
+    site.install_definition().await;
+    let labs = site.namespace("labs").await;
+    Some((site, labs))
 }
 
 /// A service whose requests to the API server go through a proxy.
