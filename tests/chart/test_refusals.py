@@ -152,8 +152,8 @@ REFUSALS = {
         "config.auth.headers.url: the network policy does not let the service connect to http://gafaelfawr.gafaelfawr:8080",
     ),
     "a pod that is killed while it works": (
-        {"terminationGracePeriodSeconds": 34},
-        "terminationGracePeriodSeconds: 34 is less than 15 s above config.limits.drain (20s)",
+        {"terminationGracePeriodSeconds": 49},
+        "terminationGracePeriodSeconds: 49 is less than 30 s above config.limits.drain (20s)",
     ),
     "a duration of another form": (config(limits={"drain": "PT20S"}), "config.limits.drain: PT20S is not written as"),
     "two pods with one volume": (

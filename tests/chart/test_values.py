@@ -201,6 +201,10 @@ def test_requests_go_to_the_process_that_leads_and_metrics_come_from_each(chart)
     (api, metrics) = [each for each in objects if each["kind"] == "Service"]
     assert "selector" not in api["spec"], "Kubernetes would send requests to those that stand by"
     assert api["spec"]["ipFamilies"] == ["IPv4"], "the family of the addresses in the slice"
+    sixth = chart.render(merged(MINIMAL, {"service": {"addressType": "IPv6"}}))
+    assert one(sixth, "EndpointSlice")["addressType"] == "IPv6"
+    assert one(sixth, "Service", "wasmspawner")["spec"]["ipFamilies"] == ["IPv6"]
+    assert configuration(sixth)["http"]["listen"] == "[::]:8090"
     slices = one(objects, "EndpointSlice")
     assert "endpoints" not in slices, "an upgrade would send requests nowhere"
     assert slices["metadata"]["labels"]["kubernetes.io/service-name"] == api["metadata"]["name"]

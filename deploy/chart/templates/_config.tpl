@@ -115,12 +115,16 @@
 {{- (.Values.config.http).prefix | default "/spawner/v1" -}}
 {{- end -}}
 
+{{- define "wasmspawner.anyAddress" -}}
+{{- eq .Values.service.addressType "IPv6" | ternary "[::]" "0.0.0.0" -}}
+{{- end -}}
+
 {{- define "wasmspawner.listen" -}}
-{{- (.Values.config.http).listen | default "0.0.0.0:8090" -}}
+{{- (.Values.config.http).listen | default (print (include "wasmspawner.anyAddress" .) ":8090") -}}
 {{- end -}}
 
 {{- define "wasmspawner.healthListen" -}}
-{{- (.Values.config.http).health_listen | default "0.0.0.0:8091" -}}
+{{- (.Values.config.http).health_listen | default (print (include "wasmspawner.anyAddress" .) ":8091") -}}
 {{- end -}}
 
 {{- define "wasmspawner.apiPort" -}}
@@ -154,8 +158,8 @@
 {{- $drained := include "wasmspawner.seconds" $drain | int -}}
 {{- if kindIs "invalid" $given -}}
 {{- add $drained 30 -}}
-{{- else if lt ($given | int) (add $drained 15 | int) -}}
-{{- fail (printf "terminationGracePeriodSeconds: %d is less than 15 s above config.limits.drain (%s), so the service would be killed while it finishes spawns or hands over; set more, or leave it out" ($given | int) $drain) -}}
+{{- else if lt ($given | int) (add $drained 30 | int) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %d is less than 30 s above config.limits.drain (%s), so the service would be killed while it finishes spawns or hands over; set more, or leave it out" ($given | int) $drain) -}}
 {{- else -}}
 {{- $given | int -}}
 {{- end -}}

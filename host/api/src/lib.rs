@@ -15,7 +15,7 @@ mod wire;
 
 pub use config_reload::{ConfigReload, ConfigSource};
 pub use connections::Connections;
-pub use connections::server::{Closing, serve};
+pub use connections::server::serve;
 pub use connections::tls::Tls;
 pub use fair_use::FairUse;
 pub use openapi::Description;

@@ -57,29 +57,25 @@ pub struct HistoryError {
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 
-/// Opens or creates the file. Returns its content, and the writer of changes. A file that cannot be opened because of the disk
-/// it is on, which may be full, is opened later.
+/// Opens or creates the file. Returns its content, and the writer of changes. A new file that the disk has no room for is
+/// created later.
 pub(super) fn open(file: &Path) -> Result<(Opened, Disk), HistoryError> {
     let failed = |source: redb::Error| HistoryError { path: file.display().to_string(), source };
     let is_new = !file.exists();
     let (database, opened) = match read(file) {
         Ok((database, opened)) => (Some(database), opened),
-        // Another process has the file open; moving it aside would take it away from that process.
-        Err(redb::Error::DatabaseAlreadyOpen) => return Err(failed(redb::Error::DatabaseAlreadyOpen)),
-        Err(error) if is_of_the_disk(&error) => {
-            tracing::error!(%error, file = %file.display(), "the history cannot be opened; the service goes on without what it has been, and tries again");
-            if is_new {
-                // What was begun could not be opened later either.
-                let _ = std::fs::remove_file(file);
-            }
-            (None, Opened::default())
-        }
-        Err(error) => {
+        Err(error) if is_broken(&error) => {
             let aside = move_aside(file);
             tracing::error!(%error, file = %file.display(), aside = %aside.display(), "the history cannot be read; it is moved aside, and a new one begun");
             let (database, opened) = read(file).map_err(failed)?;
             (Some(database), opened)
         }
+        Err(error) if is_new => {
+            tracing::error!(%error, file = %file.display(), "the history cannot be written; it is kept in memory, and tried again");
+            (None, Opened::default())
+        }
+        // What it has would be overwritten later. Another process may have it open.
+        Err(error) => return Err(failed(error)),
     };
     let failing = Arc::new(AtomicBool::new(database.is_none()));
     let (sender, writes) = mpsc::channel();
@@ -88,13 +84,14 @@ pub(super) fn open(file: &Path) -> Result<(Opened, Disk), HistoryError> {
     Ok((opened, Disk { sender, failing }))
 }
 
-/// True for an error of the disk, and not of what is in the file.
-fn is_of_the_disk(error: &redb::Error) -> bool {
-    use std::io::ErrorKind::{
-        FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
-    };
-    let redb::Error::Io(error) = error else { return false };
-    matches!(error.kind(), FileTooLarge | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+/// True if the content of the file cannot be used, and not only the disk or the moment is to blame.
+fn is_broken(error: &redb::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    match error {
+        redb::Error::Io(error) => matches!(error.kind(), InvalidData | UnexpectedEof),
+        redb::Error::DatabaseAlreadyOpen | redb::Error::PreviousIo => false,
+        _ => true,
+    }
 }
 
 /// Sends changes to the thread that writes the file. Clones share it.
@@ -116,9 +113,17 @@ impl Disk {
     }
 }
 
+/// Opens or creates the file. One that could only be begun is removed: it could not be opened later.
 fn create(file: &Path) -> Result<Database, redb::Error> {
-    let database = Database::create(file)?;
-    // A new file gets its tables.
+    let is_new = !file.exists();
+    let created = Database::create(file).map_err(redb::Error::from).and_then(with_tables);
+    if created.is_err() && is_new {
+        let _ = std::fs::remove_file(file);
+    }
+    created
+}
+
+fn with_tables(database: Database) -> Result<Database, redb::Error> {
     let writing = database.begin_write()?;
     drop((writing.open_table(RECORDS)?, writing.open_table(DAYS)?, writing.open_table(SEEN)?));
     writing.commit()?;
@@ -263,7 +268,7 @@ impl Writer {
         let database = match self.database.take() {
             Some(database) => database,
             None => match create(&self.file) {
-                Err(error) if !is_of_the_disk(&error) => {
+                Err(error) if is_broken(&error) => {
                     let aside = move_aside(&self.file);
                     tracing::error!(%error, aside = %aside.display(), "the history cannot be opened again; it is moved aside, and a new one begun");
                     create(&self.file)?

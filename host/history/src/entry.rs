@@ -49,7 +49,10 @@ impl Shared {
     }
 
     pub(super) fn forget(&self) {
-        self.write().forgotten = true;
+        let mut record = self.write();
+        record.forgotten = true;
+        // While the disk is full, what is to be deleted there is kept.
+        record.operation.events = Vec::new();
     }
 
     /// The record's key on disk, and its bytes; `None` once the history has dropped it.

@@ -2,6 +2,7 @@
 //! process that stands by.
 
 use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -16,9 +17,11 @@ use tokio::sync::watch;
 use crate::k8s::Connection;
 use crate::watches::{Readable, changes, short_watch};
 
-/// The time for which a process that has led answers that another leads, so that requests that are on their way to it
-/// are not lost.
+/// How long a former leader goes on answering 503 while the Service still leads to it.
 const MOVES_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long it goes on after the Service leads elsewhere: nodes learn that a moment later.
+const SPREADS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The pause between two looks for the address of the next leader.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -55,6 +58,8 @@ pub struct PublishedAddress {
     unguarded: Api<EndpointSlice>,
     /// True while the EndpointSlice can be, or is, what it has to be.
     works: watch::Sender<bool>,
+    /// The problem that the log tells already.
+    logged: Mutex<String>,
 }
 
 /// The reason why the address cannot be written.
@@ -90,11 +95,12 @@ impl PublishedAddress {
             watched: Api::namespaced(connection.watches.clone(), namespace),
             unguarded: Api::namespaced(unguarded, namespace),
             works: watch::Sender::new(false),
+            logged: Mutex::default(),
         }
     }
 
-    /// Follows whether requests can be led to this process: true if it could write its address, and once it leads, if it
-    /// has.
+    /// Follows whether requests can be led to this process: whether it could write its address when that was checked last,
+    /// and once it leads, whether it has.
     pub fn works(&self) -> watch::Receiver<bool> {
         self.works.subscribe()
     }
@@ -111,12 +117,12 @@ impl PublishedAddress {
             };
             match checked.await {
                 Ok(()) | Err(AddressError::Changed) => break,
-                Err(error) => self.tell(&error),
+                Err(error) => self.note_problem(&error),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }
-        self.works.send_replace(true);
+        self.note_success();
     }
 
     /// Writes the address, and again whenever the EndpointSlice shows another: a `helm upgrade` or a person may have
@@ -131,10 +137,12 @@ impl PublishedAddress {
                 Ok(watcher::Event::Init) => is_there = false,
                 Ok(watcher::Event::InitApply(slice) | watcher::Event::Apply(slice)) => {
                     is_there = true;
-                    self.write_in_the_end(&slice).await;
+                    self.write_until_done(&slice).await;
                 }
                 Ok(watcher::Event::InitDone) if is_there => {}
-                Ok(watcher::Event::InitDone | watcher::Event::Delete(_)) => self.tell(&AddressError::Missing),
+                Ok(watcher::Event::InitDone | watcher::Event::Delete(_)) => {
+                    self.note_problem(&AddressError::Missing);
+                }
                 Err(error) => {
                     tracing::warn!(endpoint_slice = self.name, %error, "the EndpointSlice of the service cannot be watched; does its account have the permission in deploy/permissions?");
                 }
@@ -143,43 +151,51 @@ impl PublishedAddress {
     }
 
     /// Writes the address, if need be in several attempts. Ends early if somebody else has written meanwhile, which the
-    /// watch shows, and if only another EndpointSlice would do.
-    async fn write_in_the_end(&self, slice: &EndpointSlice) {
+    /// watch shows, or if this pod has no address of the slice's type.
+    async fn write_until_done(&self, slice: &EndpointSlice) {
         let mut pause = FIRST_PAUSE;
         let endpoint = match self.endpoint(slice) {
             Ok(endpoint) => endpoint,
-            Err(error) => return self.tell(&error),
+            Err(error) => return self.note_problem(&error),
         };
         loop {
             let endpoints = std::slice::from_ref(&endpoint);
             match self.replace(&self.guarded, slice, endpoints, &PatchParams::default()).await {
-                Ok(()) => {
-                    self.works.send_replace(true);
-                    return;
-                }
+                Ok(()) => return self.note_success(),
                 Err(AddressError::Changed) => return,
-                Err(error) => self.tell(&error),
+                Err(error) => self.note_problem(&error),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 
-    fn tell(&self, error: &AddressError) {
+    fn note_success(&self) {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.works.send_replace(true);
+    }
+
+    fn note_problem(&self, error: &AddressError) {
         self.works.send_replace(false);
+        let problem = error.to_string();
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if *logged == problem {
+            return;
+        }
+        *logged = problem;
         tracing::error!(endpoint_slice = self.name, %error, "`kubernetes.endpoint_slice`: requests cannot be led to this process, so it is not ready; it is tried again");
     }
 
-    /// Waits until the next leader has written its address, while this process still answers that it does not lead any
-    /// more. Without one (`is_succeeded`), or if it does not write, the address of this process is removed.
-    pub async fn withdraw(&self, is_succeeded: bool) {
+    /// Waits until the next leader has written its address, while this process still answers 503. Without a next leader
+    /// (`has_successor`), or if it does not write, the address of this process is removed.
+    pub async fn withdraw(&self, has_successor: bool) {
         let moved = async {
             while !matches!(self.own_slice().await, Ok(None)) {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
-        if is_succeeded && tokio::time::timeout(MOVES_WITHIN, moved).await.is_ok() {
-            return;
+        if has_successor && tokio::time::timeout(MOVES_WITHIN, moved).await.is_ok() {
+            return tokio::time::sleep(SPREADS_WITHIN).await;
         }
         let removed = async {
             let Some(slice) = self.own_slice().await? else { return Ok(()) };

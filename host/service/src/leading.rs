@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use wasmspawner_api::Closing;
 use wasmspawner_core::config::Config;
 use wasmspawner_files::whole_file;
 use wasmspawner_kubernetes::k8s::Connection;
@@ -64,10 +63,11 @@ impl Election {
     /// Waits until this process leads. Its address is published once it knows the labs.
     async fn win(mut self, labs: &Labs) -> Won {
         let checked = async {
-            if let Some(address) = &self.address {
+            let Some(address) = &self.address else { return std::future::pending().await };
+            loop {
                 address.check().await;
+                tokio::time::sleep(CHECK_EVERY).await;
             }
-            std::future::pending::<()>().await;
         };
         tokio::select! {
             () = Box::pin(self.candidate.acquire()) => {}
@@ -97,6 +97,9 @@ impl Election {
     }
 }
 
+/// The interval at which a process that stands by checks that requests could be led to it.
+const CHECK_EVERY: Duration = Duration::from_mins(1);
+
 /// An election that this process has won.
 struct Won {
     give_back: CancellationToken,
@@ -108,13 +111,13 @@ struct Won {
 
 impl Won {
     /// Gives the Lease back. Requests that still come in are answered until they go to the next leader.
-    async fn give_back(self, closing: &Closing) -> anyhow::Result<()> {
+    async fn give_back(self, handed_over: &CancellationToken) -> anyhow::Result<()> {
         self.give_back.cancel();
         let (candidate, address) = tokio::join!(self.renewal, self.publishing);
-        closing.open.cancel();
+        handed_over.cancel();
         let candidate = candidate.context("the task that keeps the Lease panicked")?;
         if let Some(address) = address.context("the task that publishes the address panicked")? {
-            address.withdraw(candidate.is_succeeded().await).await;
+            address.withdraw(candidate.wait_for_successor().await).await;
         }
         Ok(())
     }
@@ -122,6 +125,10 @@ impl Won {
 
 /// The time that the tasks of a process have to end before another may lead. What they do not finish, the next leader does.
 const TASKS_END: Duration = Duration::from_secs(5);
+
+/// The time to give the Lease back and to wait until requests go elsewhere. With [`TASKS_END`], the answers under way (5 s) and
+/// the history (5 s) it has to fit into the pod's grace period, of which the chart gives 30 s to all that follows the drain.
+const HAND_OVER: Duration = Duration::from_secs(14);
 
 /// The tasks of a process that leads.
 pub(crate) struct Led {
@@ -133,17 +140,20 @@ pub(crate) struct Led {
 }
 
 impl Led {
-    /// Ends the tasks, the Lease last: whoever takes it finds nothing under way. Requests are answered until then.
+    /// Ends the tasks, the Lease last: whoever takes it finds nothing under way. Requests are answered until then, and event
+    /// streams end when it has been given back (`handed_over`). Without a Lease nobody else answers, and the ports are
+    /// `closed` before the cluster ends.
     pub(crate) async fn end(
         self,
         cluster_stop: &CancellationToken,
         background: &TaskTracker,
-        closing: &Closing,
+        handed_over: &CancellationToken,
+        closed: &CancellationToken,
     ) -> anyhow::Result<()> {
         let Self { spawner, spawner_stop, election } = self;
         if election.is_none() {
-            closing.open.cancel();
-            closing.port.cancel();
+            handed_over.cancel();
+            closed.cancel();
         }
         let ending = async {
             spawner_stop.cancel();
@@ -155,8 +165,9 @@ impl Led {
         };
         let Some(won) = election else { return ending.await };
         let ended = tokio::time::timeout(TASKS_END, ending).await;
-        won.give_back(closing).await?;
-        ended.context("the tasks of the service did not end in time")?
+        let handed_over = tokio::time::timeout(HAND_OVER, won.give_back(handed_over)).await;
+        ended.context("the tasks of the service did not end in time")??;
+        handed_over.context("the Lease could not be given back in time")?
     }
 }
 

@@ -21,7 +21,7 @@ use crate::one_machine::OneMachine;
 pub use wasmspawner_api::ConfigSource;
 use wasmspawner_api::auth::Authenticator;
 use wasmspawner_api::{
-    Api, Closing, ConfigReload, Connections, Description, FairUse, Prefix, Tls, probes, router, serve,
+    Api, ConfigReload, Connections, Description, FairUse, Prefix, Tls, probes, router, serve,
 };
 use wasmspawner_history::{History, Retention};
 use wasmspawner_hub::HubApi;
@@ -110,7 +110,9 @@ pub async fn run(
         background.spawn(one_machine.run(cluster_stop.clone()));
     }
     follow_images(&background, labs.context(), &connection, &stop);
-    let (prepulls, closing) = (LivePrepulls::default(), Closing::default());
+    let prepulls = LivePrepulls::default();
+    // The former ends event streams, the latter closes the ports.
+    let (handed_over, closed) = (CancellationToken::new(), CancellationToken::new());
     let reload = ConfigReload::new(source, file, labs.clone(), authenticator.clone());
     let state = Api {
         fair_use: FairUse::new(used.limits.per_user),
@@ -121,24 +123,24 @@ pub async fn run(
         metrics: metrics.clone(),
         description: Description::for_prefix(&prefix).context("cannot describe the API")?,
         prefix,
-        shutdown: closing.open.clone(),
+        shutdown: handed_over.clone(),
     };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
     let leading = async {
-        let _closed = (closing.open.clone().drop_guard(), closing.port.clone().drop_guard());
+        let _ended = (handed_over.clone().drop_guard(), closed.clone().drop_guard());
         match Box::pin(lead(election, &labs, &connection, prepulls, &background, &stop)).await {
-            Some(led) => led.end(&cluster_stop, &background, &closing).await,
+            Some(led) => led.end(&cluster_stop, &background, &handed_over, &closed).await,
             None => Ok(()),
         }
     };
     let everything = async {
         let ((), (), reloading, (), (), led) = tokio::join!(
-            serve(api, connections, router(state, http.max_body_bytes), closing.clone()),
+            serve(api, connections, router(state, http.max_body_bytes), closed.clone()),
             serve(
                 health,
                 Connections::to_health(),
                 probes(labs.clone(), address_works, metrics),
-                closing.clone()
+                closed.clone()
             ),
             reload_on_hangup(&reload, &stop),
             reload.follow(stop.clone()),

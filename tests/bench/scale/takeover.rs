@@ -21,7 +21,7 @@ const ROUNDS: usize = 3;
 /// The time over which the cost of standing by is measured.
 const STANDS_BY: Duration = Duration::from_secs(20);
 
-/// Starts labs, and lets two processes lead in turn. Prints the times from SIGTERM and from SIGKILL until the other answers,
+/// Starts labs, and lets two processes lead in turn. Prints the times from SIGTERM and from SIGKILL until the other gets requests,
 /// compared with a bare client that lists the records and the pods.
 pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     let real = RealCluster::enter().await?;
@@ -75,9 +75,10 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     println!("take-over with {labs} labs on the real control plane, medians of {ROUNDS} rounds");
     let reference = median(&listed);
     println!("a bare client lists pods and records   {reference:6.2} s");
-    for (name, times) in
-        [("SIGTERM until the other answers", &planned), ("SIGKILL until the other answers", &killed)]
-    {
+    for (name, times) in [
+        ("SIGTERM until the other gets requests", &planned),
+        ("SIGKILL until the other gets requests", &killed),
+    ] {
         println!("{name:38} {:6.2} s   ({:.1}x)", median(times), median(times) / reference);
     }
     println!(

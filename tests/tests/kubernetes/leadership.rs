@@ -149,8 +149,8 @@ async fn requests_are_led_to_the_process_that_leads() {
     assert_eq!(stray.problem().unwrap(), "503 not_ready");
     assert_eq!(stray.header("connection"), "close", "the next request goes to the other");
     // An upgrade leaves the address alone, and what somebody else writes does not stay.
-    slices.patch("wasmspawner", &by_helm, &Patch::Apply(&of_chart)).await.unwrap();
-    assert_eq!(addresses(&slices).await, [here.to_string()]);
+    let upgraded = slices.patch("wasmspawner", &by_helm, &Patch::Apply(&of_chart)).await.unwrap();
+    assert_eq!(addresses_in(upgraded), [here.to_string()]);
     let nowhere = Patch::Merge(json!({ "endpoints": [] }));
     slices.patch("wasmspawner", &PatchParams::default(), &nowhere).await.unwrap();
     until(async || addresses(&slices).await == [here.to_string()]).await;
@@ -159,7 +159,7 @@ async fn requests_are_led_to_the_process_that_leads() {
     let (of_first, of_second) = (first.user("ada").unwrap(), second.user("ada").unwrap());
     assert_eq!(first.user("eve").unwrap().stop("eve").await.unwrap().status, 202);
     signal(&first, Signal::TERM);
-    loop {
+    until(async || {
         let answer = if addresses(&slices).await == [here.to_string()] {
             of_first.lab("ada").await
         } else {
@@ -168,10 +168,10 @@ async fn requests_are_led_to_the_process_that_leads() {
         let answer = answer.unwrap();
         if answer.status != 200 {
             assert_eq!(answer.problem().unwrap(), "503 not_ready");
-        } else if addresses(&slices).await == [there.to_string()] {
-            break;
         }
-    }
+        answer.status == 200 && addresses(&slices).await == [there.to_string()]
+    })
+    .await;
     first.death().await.unwrap();
     until_running(&of_second, "ada").await;
     let eve = second.user("eve").unwrap();
@@ -231,9 +231,9 @@ async fn a_slow_api_server_does_not_end_a_leadership() {
     first.run().await.unwrap();
     second.begin().unwrap();
     second.logged("this one stands by").await.unwrap();
+    let holder = holder(&site).await;
     let slow = proxy.add(Rule::new("leases", Fault::Delay(Duration::from_secs(2))));
     until(async || slow.hits() >= 5).await;
-    let holder = holder(&site).await;
     start(&first.user("ada").unwrap(), "ada").await;
     assert_eq!(self::holder(&site).await, holder);
     first.user("ada").unwrap().stop_to_end("ada").await.unwrap();
@@ -257,7 +257,10 @@ async fn behind_a_proxy(site: &Site, labs: &str) -> (Service, Proxy) {
 }
 
 async fn addresses(slices: &Api<EndpointSlice>) -> Vec<String> {
-    let slice = slices.get("wasmspawner").await.unwrap();
+    addresses_in(slices.get("wasmspawner").await.unwrap())
+}
+
+fn addresses_in(slice: EndpointSlice) -> Vec<String> {
     slice.endpoints.into_iter().flatten().flat_map(|endpoint| endpoint.addresses).collect()
 }
 

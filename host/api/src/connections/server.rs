@@ -39,28 +39,16 @@ const HEAD_BUFFER: usize = 64 * 1024;
 /// The pause after an error that would repeat at once, such as running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// When connections end. Clones share it.
-#[derive(Clone, Default)]
-pub struct Closing {
-    /// Ends the connections that are open, after the answers under way, so that callers connect anew. New ones are
-    /// accepted.
-    pub open: CancellationToken,
-    /// Closes the port, and all connections.
-    pub port: CancellationToken,
-}
-
-impl Closing {
-    /// Returns what ends a connection that is accepted now.
-    fn next(&self) -> CancellationToken {
-        if self.open.is_cancelled() { self.port.clone() } else { self.open.clone() }
-    }
-}
-
-/// Serves connections until the port is closed. After that, requests under way have at most 5 s to finish.
-pub async fn serve(listener: TcpListener, connections: Connections, router: Router, closing: Closing) {
+/// Serves connections until `shutdown`. After that, requests under way have at most 5 s to finish.
+pub async fn serve(
+    listener: TcpListener,
+    connections: Connections,
+    router: Router,
+    shutdown: CancellationToken,
+) {
     let open = TaskTracker::new();
     loop {
-        let accepted = closing.port.run_until_cancelled(async {
+        let accepted = shutdown.run_until_cancelled(async {
             // The semaphores are never closed, so there will always be a place eventually.
             let place = connections.place().await;
             (place, listener.accept().await)
@@ -69,7 +57,7 @@ pub async fn serve(listener: TcpListener, connections: Connections, router: Rout
         match accepted {
             Ok((stream, peer)) => {
                 let Some(admitted) = connections.admit(place, peer.ip()) else { continue };
-                let (connections, router, shutdown) = (connections.clone(), router.clone(), closing.next());
+                let (connections, router, shutdown) = (connections.clone(), router.clone(), shutdown.clone());
                 open.spawn(async move {
                     let Some(visitor) = shutdown.run_until_cancelled(connections.visitor(admitted)).await.flatten()
                     else {

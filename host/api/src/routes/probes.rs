@@ -54,7 +54,7 @@ async fn ready(State(readiness): State<Readiness>) -> (StatusCode, &'static str)
     if readiness.leads() {
         (StatusCode::OK, "ready\n")
     } else if readiness.stands_by() {
-        (StatusCode::OK, "ready: another process leads, and this one takes over from it\n")
+        (StatusCode::OK, "ready: another process leads, and this one would take over from it\n")
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,

@@ -11,7 +11,7 @@ use kube::api::{Api, PostParams};
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::labels::INSTANCE_LABEL;
 
-use super::lease::{DURATION, Seen, Step, epoch, next_step, taken};
+use super::lease::{BLIND_AFTER, DURATION, Seen, Step, epoch, next_step, taken};
 use super::{Leadership, Standing, since_boot};
 use crate::installation::object_name;
 
@@ -55,7 +55,7 @@ impl Candidate {
 
     /// Waits until this process leads.
     pub async fn acquire(&mut self) {
-        let (mut seen, mut told) = (None, Told::Nothing);
+        let (mut seen, mut told, mut answered) = (None, Told::Nothing, since_boot());
         loop {
             let sent = since_boot();
             match self.try_to_take(&mut seen, sent).await {
@@ -67,13 +67,16 @@ impl Candidate {
                     return;
                 }
                 Ok(None) => {
+                    answered = since_boot();
                     self.leadership.stand(Standing::StandsBy);
                     if told.changes_to(Told::StandsBy) {
                         tracing::info!(lease = self.name, "another process leads; this one stands by");
                     }
                 }
                 Err(error) => {
-                    self.leadership.stand(Standing::Unknown);
+                    if since_boot().saturating_sub(answered) > BLIND_AFTER {
+                        self.leadership.stand(Standing::Unknown);
+                    }
                     if told.changes_to(Told::Problem(error.to_string())) {
                         tracing::error!(lease = self.name, %error, "the Lease cannot be taken, so this process changes nothing; does its account have the permission for leases in deploy/permissions?");
                     }
@@ -110,8 +113,9 @@ impl Candidate {
         }
     }
 
-    /// Waits until another process holds the Lease, but not for long: whoever stands by takes it at once.
-    pub async fn is_succeeded(&self) -> bool {
+    /// Waits until another process holds the Lease, but not for long: whoever stands by looks every 500 ms. Returns true if
+    /// one does.
+    pub async fn wait_for_successor(&self) -> bool {
         let succeeded = async {
             loop {
                 let holder = self.get().await.ok().flatten().and_then(|lease| lease.spec?.holder_identity);

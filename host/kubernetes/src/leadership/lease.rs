@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 pub(super) const DURATION: Duration = Duration::from_secs(8);
 
 /// The time after which a candidate does not know any more whether a Lease was renewed meanwhile.
-const BLIND_AFTER: Duration = Duration::from_secs(5);
+pub(super) const BLIND_AFTER: Duration = Duration::from_secs(5);
 
 /// The longest duration of a Lease that is believed.
 const MAX_DURATION: Duration = Duration::from_mins(1);
