@@ -62,7 +62,7 @@ def test_nobody_notices_an_upgrade_and_the_death_of_the_leader_where_another_sta
     try:
         with ThreadPoolExecutor() as pool:
             crowd = pool.submit(installation.visit, "crowd", *users)
-            eventually(lambda: installation.node.get("spawns", "-n", NAMESPACE)["items"], "the first lab begins")
+            eventually(lambda: installation.node.get("spawns", "-n", NAMESPACE).get("items"), "the first lab begins")
             installation.upgrade(limits={"spawn": "6m"})
             started = crowd.result()
         assert installation.leader() != first
