@@ -134,7 +134,7 @@ bench: ## what things cost: policy calls in three languages, loads of policies a
 	$(VENV)/python tests/bench/kernel_start.py
 	$(VENV)/python tests/bench/dask_pool.py
 
-scale: guests ## a thousand spawns and stops at once, a hundred thousand labs; against references, on a real control plane
+scale: guests ## a thousand spawns and stops at once, a hundred thousand labs, take-overs; against references, on a real control plane
 	$(CARGO) bench --locked --workspace --bench scale --no-run
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) bench --locked --workspace --bench scale
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python tests/bench/hub_load.py \

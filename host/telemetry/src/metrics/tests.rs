@@ -95,8 +95,13 @@ fn every_metric_is_documented_and_every_documented_metric_exists() {
         exported(&text),
         "deploy/monitoring/README.md differs from what is exported:\n{text}"
     );
-    let source =
-        [include_str!("mod.rs"), include_str!("environments.rs"), include_str!("reloads.rs")].concat();
+    let source = [
+        include_str!("mod.rs"),
+        include_str!("environments.rs"),
+        include_str!("prepulls.rs"),
+        include_str!("reloads.rs"),
+    ]
+    .concat();
     let source: String = source.split_whitespace().collect();
     let registered: usize =
         ["register.plain(", "register.seconds("].iter().map(|call| source.matches(call).count()).sum();
