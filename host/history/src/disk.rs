@@ -62,19 +62,13 @@ const MAX_PAUSE: Duration = Duration::from_mins(1);
 pub(super) fn open(file: &Path) -> Result<(Opened, Disk), HistoryError> {
     let failed = |source: redb::Error| HistoryError { path: file.display().to_string(), source };
     let is_new = !file.exists();
-    let (database, opened) = match read(file) {
+    let (database, opened) = match or_anew(file, read) {
         Ok((database, opened)) => (Some(database), opened),
-        Err(error) if is_broken(&error) => {
-            let aside = move_aside(file);
-            tracing::error!(%error, file = %file.display(), aside = %aside.display(), "the history cannot be read; it is moved aside, and a new one begun");
-            let (database, opened) = read(file).map_err(failed)?;
-            (Some(database), opened)
-        }
         Err(error) if is_new => {
             tracing::error!(%error, file = %file.display(), "the history cannot be written; it is kept in memory, and tried again");
             (None, Opened::default())
         }
-        // What it has would be overwritten later. Another process may have it open.
+        // The content would be overwritten later. Another process may have the file open.
         Err(error) => return Err(failed(error)),
     };
     let failing = Arc::new(AtomicBool::new(database.is_none()));
@@ -82,6 +76,18 @@ pub(super) fn open(file: &Path) -> Result<(Opened, Disk), HistoryError> {
     let thread = Writer { file: file.to_owned(), database, failing: Arc::clone(&failing) };
     std::thread::spawn(move || thread.write_all(&writes));
     Ok((opened, Disk { sender, failing }))
+}
+
+/// Opens the file in this way. One whose content cannot be used is moved aside, and a new one begun.
+fn or_anew<T>(file: &Path, open: impl Fn(&Path) -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    match open(file) {
+        Err(error) if is_broken(&error) => {
+            let aside = move_aside(file);
+            tracing::error!(%error, file = %file.display(), aside = %aside.display(), "the history cannot be read; it is moved aside, and a new one begun");
+            open(file)
+        }
+        opened => opened,
+    }
 }
 
 /// True if the content of the file cannot be used, and not only the disk or the moment is to blame.
@@ -170,7 +176,7 @@ fn read_all(database: &Database) -> Result<Opened, redb::Error> {
     Ok(opened)
 }
 
-/// What is not on the disk yet, each change once.
+/// The changes that are not on the disk yet, each once.
 #[derive(Default)]
 struct Pending {
     changed: BTreeMap<JobId, Arc<Shared>>,
@@ -255,7 +261,7 @@ impl Writer {
                         tracing::error!(%error, file = %self.file.display(), "the history could not be written; it is kept in memory, and tried again");
                     }
                     self.database = None;
-                    // Whoever waits for the disk waits in vain.
+                    // The callers of `flush` are told at once.
                     pending.flushes.clear();
                     again_at = Some(Instant::now() + pause);
                     pause = (pause * 2).min(MAX_PAUSE);
@@ -267,14 +273,7 @@ impl Writer {
     fn write(&mut self, pending: &Pending) -> Result<(), redb::Error> {
         let database = match self.database.take() {
             Some(database) => database,
-            None => match create(&self.file) {
-                Err(error) if is_broken(&error) => {
-                    let aside = move_aside(&self.file);
-                    tracing::error!(%error, aside = %aside.display(), "the history cannot be opened again; it is moved aside, and a new one begun");
-                    create(&self.file)?
-                }
-                created => created?,
-            },
+            None => or_anew(&self.file, create)?,
         };
         pending.write_to(self.database.insert(database))
     }

@@ -9,6 +9,7 @@ pub mod observed;
 pub mod published_address;
 pub mod random_token;
 pub mod records;
+mod short_request;
 pub mod site_blueprints;
 pub mod watches;
 pub mod workloads;

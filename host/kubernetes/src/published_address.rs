@@ -15,6 +15,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::k8s::Connection;
+use crate::short_request::{ShortRequestError, in_time};
 use crate::watches::{Readable, changes, short_watch};
 
 /// How long a former leader goes on answering 503 while the Service still leads to it.
@@ -29,9 +30,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The pause after a failure. It doubles with each further one, up to `MAX_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-
-/// The time limit of one request.
-const REQUEST: Duration = Duration::from_secs(3);
 
 /// The pod of this process, and where it is reached.
 #[derive(Debug, Clone)]
@@ -65,10 +63,8 @@ pub struct PublishedAddress {
 /// The reason why the address cannot be written.
 #[derive(Debug, thiserror::Error)]
 enum AddressError {
-    #[error("the Kubernetes API did not answer within {} s", REQUEST.as_secs())]
-    TooLate,
     #[error(transparent)]
-    Client(#[from] kube::Error),
+    Request(#[from] ShortRequestError),
     #[error("it does not exist; the chart makes it")]
     Missing,
     #[error("somebody else has changed it")]
@@ -113,7 +109,7 @@ impl PublishedAddress {
                 let slice = in_time(self.guarded.get_opt(&self.name)).await?.ok_or(AddressError::Missing)?;
                 let endpoint = self.endpoint(&slice)?;
                 let dry_run = PatchParams { dry_run: true, ..PatchParams::default() };
-                self.replace(&self.guarded, &slice, &[endpoint], &dry_run).await
+                self.patch(&self.guarded, &slice, &[endpoint], &dry_run).await
             };
             match checked.await {
                 Ok(()) | Err(AddressError::Changed) => break,
@@ -160,7 +156,7 @@ impl PublishedAddress {
         };
         loop {
             let endpoints = std::slice::from_ref(&endpoint);
-            match self.replace(&self.guarded, slice, endpoints, &PatchParams::default()).await {
+            match self.replace(&self.guarded, slice, endpoints).await {
                 Ok(()) => return self.note_success(),
                 Err(AddressError::Changed) => return,
                 Err(error) => self.note_problem(&error),
@@ -199,7 +195,7 @@ impl PublishedAddress {
         }
         let removed = async {
             let Some(slice) = self.own_slice().await? else { return Ok(()) };
-            self.replace(&self.unguarded, &slice, &[], &PatchParams::default()).await
+            self.replace(&self.unguarded, &slice, &[]).await
         };
         match removed.await {
             Ok(()) | Err(AddressError::Changed) => {}
@@ -225,25 +221,30 @@ impl PublishedAddress {
         slices: &Api<EndpointSlice>,
         slice: &EndpointSlice,
         endpoints: &[Endpoint],
-        params: &PatchParams,
     ) -> Result<(), AddressError> {
-        if !params.dry_run && slice.endpoints.as_deref().unwrap_or_default() == endpoints {
+        if slice.endpoints.as_deref().unwrap_or_default() == endpoints {
             return Ok(());
         }
+        self.patch(slices, slice, endpoints, &PatchParams::default()).await?;
+        let addresses: Vec<_> = endpoints.iter().flat_map(|endpoint| &endpoint.addresses).collect();
+        tracing::info!(endpoint_slice = self.name, ?addresses, "the Service leads to these addresses");
+        Ok(())
+    }
+
+    async fn patch(
+        &self,
+        slices: &Api<EndpointSlice>,
+        slice: &EndpointSlice,
+        endpoints: &[Endpoint],
+        params: &PatchParams,
+    ) -> Result<(), AddressError> {
         let version = &slice.metadata.resource_version;
         let patch =
             Patch::Merge(json!({ "metadata": { "resourceVersion": version }, "endpoints": endpoints }));
         match in_time(slices.patch(&self.name, params, &patch)).await {
-            Err(AddressError::Client(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {
-                return Err(AddressError::Changed);
-            }
-            written => written.map(drop)?,
+            Err(error) if error.is_overtaken() => Err(AddressError::Changed),
+            written => Ok(written.map(drop)?),
         }
-        if !params.dry_run {
-            let addresses: Vec<_> = endpoints.iter().flat_map(|endpoint| &endpoint.addresses).collect();
-            tracing::info!(endpoint_slice = self.name, ?addresses, "the Service leads to these addresses");
-        }
-        Ok(())
     }
 
     fn endpoint(&self, slice: &EndpointSlice) -> Result<Endpoint, AddressError> {
@@ -274,8 +275,4 @@ impl PublishedAddress {
             ..Endpoint::default()
         })
     }
-}
-
-async fn in_time<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, AddressError> {
-    Ok(tokio::time::timeout(REQUEST, request).await.map_err(|_| AddressError::TooLate)??)
 }

@@ -39,11 +39,11 @@ impl Election {
         leadership: &Leadership,
     ) -> anyhow::Result<Self> {
         let (namespace, instance) = (config.kubernetes.namespace.as_str(), config.kubernetes.instance());
-        let identity = identity(config.state_dir.as_deref())?;
+        let pod = OwnPod::from_environment();
+        let identity = identity(pod.as_ref(), config.state_dir.as_deref())?;
         let address = match &config.kubernetes.endpoint_slice {
             Some(slice) => {
-                let pod = OwnPod::from_environment().map(OwnPod::address);
-                let pod = pod.filter(|pod| !pod.addresses.is_empty()).context(
+                let pod = pod.map(OwnPod::address).filter(|pod| !pod.addresses.is_empty()).context(
                     "kubernetes.endpoint_slice: this process does not know its pod; set WASMSPAWNER_POD_NAME, WASMSPAWNER_POD_UID and WASMSPAWNER_POD_IPS from metadata.name, metadata.uid and status.podIPs, or remove the key",
                 )?;
                 let slice = slice.as_str();
@@ -171,8 +171,8 @@ impl Led {
     }
 }
 
-/// Waits until this process could lead and does, then looks after the labs until it is asked to `stop`, and lets those that are being
-/// created get their pods. Returns `None` if it has never led.
+/// Waits until this process could lead and does, then looks after the labs until it is asked to `stop`, and lets those that
+/// are being created get their pods. Returns `None` if it has never led.
 pub(crate) async fn lead(
     election: Option<Election>,
     labs: &Labs,
@@ -202,8 +202,8 @@ pub(crate) async fn lead(
 
 /// Returns the name by which this process holds the Lease: that of its pod, or else the one in its state directory. A
 /// process that is started again there has the same name, and takes its Lease back at once; there are never two.
-fn identity(state_dir: Option<&Path>) -> anyhow::Result<String> {
-    if let Some(pod) = OwnPod::from_environment() {
+fn identity(pod: Option<&OwnPod>, state_dir: Option<&Path>) -> anyhow::Result<String> {
+    if let Some(pod) = pod {
         return Ok(format!("{}_{}", pod.name, pod.uid));
     }
     let fresh = || format!("{}_{}", uname().nodename().to_string_lossy(), random_token());

@@ -19,11 +19,11 @@ use wasmspawner_telemetry::Metrics;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Whether a process is ready for what it is to do.
+/// The readiness of a process, to lead or to stand by.
 #[derive(Clone)]
 struct Readiness {
     labs: Labs,
-    /// Whether requests can be led to this process; `None` where they come by its readiness alone.
+    /// True while requests can be led to this process; `None` where they come by its readiness alone.
     address_works: Option<watch::Receiver<bool>>,
 }
 

@@ -97,7 +97,7 @@ impl Environments {
             let (kind, name) = action.about();
             (std::mem::discriminant(action), (kind, name.to_owned()))
         };
-        // What is not needed any more, such as the deletion of a target that is gone, is forgotten.
+        // Attempts that are not needed any more, such as the deletion of a target that is gone, are forgotten.
         let needed: HashSet<Attempt> = actions.iter().map(attempt).collect();
         work.failed.retain(|attempt, (at, _)| needed.contains(attempt) || at.elapsed() < MAX_PAUSE);
         for action in actions {

@@ -14,6 +14,7 @@ use wasmspawner_core::names::labels::INSTANCE_LABEL;
 use super::lease::{BLIND_AFTER, DURATION, Seen, Step, epoch, next_step, taken};
 use super::{Leadership, Standing, since_boot};
 use crate::installation::object_name;
+use crate::short_request::{ShortRequestError, in_time};
 
 /// The pause between two renewals.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
@@ -24,9 +25,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The time after the last renewal in which changes may be sent. Others take the Lease 8 s after the last renewal at the
 /// earliest; the rest is for changes that are under way.
 const RENEWED_FOR: Duration = Duration::from_secs(5);
-
-/// The time limit of one request.
-const REQUEST: Duration = Duration::from_secs(3);
 
 /// A process that wants to lead.
 pub struct Candidate {
@@ -140,7 +138,7 @@ impl Candidate {
                     _ => break,
                 }
             }
-            Ok::<_, LeaseError>(())
+            Ok::<_, ShortRequestError>(())
         };
         if let Err(error) = in_time(given_back).await {
             tracing::warn!(%error, "the Lease of the service cannot be given back; others take it when it has ended");
@@ -157,7 +155,7 @@ impl Candidate {
         &self,
         seen: &mut Option<Seen>,
         asked: Duration,
-    ) -> Result<Option<Lease>, LeaseError> {
+    ) -> Result<Option<Lease>, ShortRequestError> {
         let found = self.get().await?;
         if next_step(found.as_ref(), &self.identity, seen, asked, since_boot()) == Step::Wait {
             return Ok(None);
@@ -168,7 +166,7 @@ impl Candidate {
     }
 
     /// Renews the Lease. Returns false if it is another's.
-    async fn renew(&mut self) -> Result<bool, LeaseError> {
+    async fn renew(&mut self) -> Result<bool, ShortRequestError> {
         while let Some(mut lease) = self.held.clone() {
             // Greater than before if a number in the records was.
             let (before, now) = (epoch(&lease), self.leadership.epoch());
@@ -198,15 +196,15 @@ impl Candidate {
         Ok(false)
     }
 
-    async fn get(&self) -> Result<Option<Lease>, LeaseError> {
+    async fn get(&self) -> Result<Option<Lease>, ShortRequestError> {
         in_time(self.leases.get_opt(&self.name)).await
     }
 
-    async fn create(&self, lease: &Lease) -> Result<Lease, LeaseError> {
+    async fn create(&self, lease: &Lease) -> Result<Lease, ShortRequestError> {
         in_time(self.leases.create(&PostParams::default(), lease)).await
     }
 
-    async fn replace(&self, lease: &Lease) -> Result<Lease, LeaseError> {
+    async fn replace(&self, lease: &Lease) -> Result<Lease, ShortRequestError> {
         in_time(self.leases.replace(&self.name, &PostParams::default(), lease)).await
     }
 
@@ -250,25 +248,10 @@ impl Told {
     }
 }
 
-/// The reason why a Lease cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-enum LeaseError {
-    #[error("the Kubernetes API did not answer within {} s", REQUEST.as_secs())]
-    TooLate,
-    #[error(transparent)]
-    Client(#[from] kube::Error),
-}
-
 /// Returns `None` if somebody else has written or deleted the Lease meanwhile.
-fn won(answer: Result<Lease, LeaseError>) -> Result<Option<Lease>, LeaseError> {
+fn won(answer: Result<Lease, ShortRequestError>) -> Result<Option<Lease>, ShortRequestError> {
     match answer {
-        Err(LeaseError::Client(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(None),
+        Err(error) if error.is_overtaken() => Ok(None),
         answer => Ok(Some(answer?)),
     }
-}
-
-async fn in_time<T, E: Into<LeaseError>>(
-    request: impl Future<Output = Result<T, E>>,
-) -> Result<T, LeaseError> {
-    tokio::time::timeout(REQUEST, request).await.map_err(|_| LeaseError::TooLate)?.map_err(Into::into)
 }

@@ -9,15 +9,14 @@ mod lease;
 
 pub use candidate::Candidate;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
 use rustix::time::{ClockId, clock_gettime};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::service_fn;
@@ -35,19 +34,19 @@ struct State {
     /// The changes that were sent and not answered yet.
     under_way: TaskTracker,
     lost: CancellationToken,
-    standing: watch::Sender<Standing>,
+    standing: Mutex<Standing>,
 }
 
-/// What a process is to its installation.
+/// The role of a process in its installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It has not read the Lease yet, or cannot read it now.
+    /// The process has not read the Lease yet, or cannot read it now.
     Unknown,
-    /// Another process leads. This one takes over from it.
+    /// Another process leads, and this one is to take over from it.
     StandsBy,
-    /// It leads. While it does not reach the API server, it does not know that another has taken over.
+    /// The process leads. While it does not reach the API server, it does not know that another has taken over.
     Leads,
-    /// It has led, and another may lead now.
+    /// The process has led, and another may lead now.
     HasLed,
 }
 
@@ -80,17 +79,21 @@ impl Leadership {
             epoch: AtomicU64::default(),
             under_way: TaskTracker::new(),
             lost: CancellationToken::new(),
-            standing: watch::Sender::new(standing),
+            standing: Mutex::new(standing),
         }))
     }
 
-    /// Returns what this process is to its installation.
+    /// Returns the role of this process in its installation.
     pub fn standing(&self) -> Standing {
-        *self.0.standing.borrow()
+        *self.lock_standing()
     }
 
     fn stand(&self, standing: Standing) {
-        self.0.standing.send_replace(standing);
+        *self.lock_standing() = standing;
+    }
+
+    fn lock_standing(&self) -> MutexGuard<'_, Standing> {
+        self.0.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true while this process may send changes.
@@ -116,9 +119,7 @@ impl Leadership {
         if self.standing() == Standing::HasLed {
             return;
         }
-        if !self.0.lost.is_cancelled() {
-            tracing::error!(why, "another process leads now; this one changes nothing any more");
-        }
+        tracing::error!(why, "another process leads now; this one changes nothing any more");
         self.stand(Standing::HasLed);
         self.0.lost.cancel();
         self.forbid();
@@ -177,8 +178,8 @@ impl Leadership {
         }
     }
 
-    /// Wraps a client: requests that change something, and are no dry runs, fail unless this process leads at the moment they are sent. Those
-    /// that are not answered when its time is over are given up, before another process can lead.
+    /// Wraps a client: requests that change something, and are no dry runs, fail unless this process leads at the moment
+    /// they are sent. Those that are not answered when its time is over are given up, before another process can lead.
     pub(crate) fn guard(&self, client: Client) -> Client {
         let (leadership, namespace) = (self.clone(), client.default_namespace().to_owned());
         let service = service_fn(move |request: Request<Body>| {

@@ -137,7 +137,7 @@ impl Labs {
         self.is_ready() && self.context.records.leadership().may_change()
     }
 
-    /// Returns what this process is to its installation.
+    /// Returns the role of this process in its installation.
     pub fn standing(&self) -> Standing {
         self.context.records.leadership().standing()
     }
