@@ -16,6 +16,7 @@ use wasmspawner_core::record::PlaceKind;
 use wasmspawner_core::record::{
     Desired, LabDescription, OperationSpec, Place, Recovered, SpawnSpec, SpawnStatus, recover,
 };
+use wasmspawner_core::values::digest::Digest;
 
 const LIMITS: TimeLimits =
     TimeLimits { spawn: SignedDuration::from_secs(600), delete: SignedDuration::from_secs(60) };
@@ -50,6 +51,12 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
     }
 }
 
+/// The record of a spawn whose request is in the lab's Secret, if `kept`.
+fn keeping(kept: bool, spec: SpawnSpec) -> SpawnSpec {
+    let request = kept.then(|| Digest::sha256(b"request"));
+    SpawnSpec { operation: OperationSpec { request, ..spec.operation.clone() }, ..spec }
+}
+
 fn status(ready: bool, failed: bool) -> SpawnStatus {
     SpawnStatus {
         status: LabStatus::Starting,
@@ -62,6 +69,7 @@ fn status(ready: bool, failed: bool) -> SpawnStatus {
         failure: failed.then(|| Failure::cluster("OOMKilled", "too much")),
         pod_uid: None,
         restarts: 0,
+        pod_restarts: ready.then_some(1),
         conditions: Vec::new(),
     }
 }
@@ -108,6 +116,9 @@ a spawn whose pod is pending           |                  | Present     Present 
 a spawn that became ready meanwhile    |                  | Present     Present     Running    | running
 a spawn without a pod                  |                  | Missing     Present     Unknown    | failed
 a spawn without anything               |                  | Missing     Missing     Unknown    | failed
+a spawn with its request, without pod  | kept             | Missing     Present     Unknown    | starting
+a failed spawn with its request        | kept failed      | Missing     Missing     Unknown    | failed
+a stop of a spawn with its request     | kept stopped     | Missing     Present     Unknown    | none
 a failed lab                           | failed           | Missing     Missing     Unknown    | failed
 a failed lab whose pod is left         | ready failed     | Present     Present     Running    | failed
 a stop that was accepted               | stopped ready    | Present     Present     Running    | terminating
@@ -137,7 +148,8 @@ fn every_record_recovers_as_the_table_says() {
         let stage = stages.into_iter().find(|stage| stage.as_str() == columns[2][2]).unwrap();
         let seen = observed(presence(columns[2][0]), presence(columns[2][1]), stage);
         let status = status(says("ready"), says("failed"));
-        let recovered = recovered(&spec(desired, kind), &status, says("deleted"), &seen, 60);
+        let recovered =
+            recovered(&keeping(says("kept"), spec(desired, kind)), &status, says("deleted"), &seen, 60);
         let lab = shown(recovered, &seen, 60).lab;
         assert_eq!(lab.status().map_or("none", LabStatus::as_str), columns[3][0], "{line}");
     }
@@ -162,6 +174,22 @@ fn a_spawn_without_a_pod_is_recovered_as_interrupted() {
     assert_eq!(lab.lab.failure().map(|failure| failure.reason.as_str()), Some("Interrupted"));
 }
 
+/// The kernels of a Jupyter server do not outlive it, even if the service was away when it was restarted.
+#[test]
+fn a_restart_while_the_service_was_away_is_noticed_once() {
+    let mut seen = observed(Presence::Present, Presence::Present, Stage::Running);
+    seen.analysis.restarts = 3;
+    let mut lab =
+        recovered(&spec(Desired::Running, OperationKind::Spawn), &status(true, false), false, &seen, 60).lab;
+    let mut observe = || lab.step(Event::Observed(Box::new(seen.clone())), RestartPolicy::default(), at(60));
+    let restarts = |effects: Vec<Effect>| {
+        let count = |effect| if let Effect::Restarted(count) = effect { Some(count) } else { None };
+        effects.into_iter().filter_map(count).collect::<Vec<_>>()
+    };
+    assert_eq!(restarts(observe()), [2]);
+    assert!(restarts(observe()).is_empty());
+}
+
 fn presence() -> impl Strategy<Value = Presence> {
     prop::sample::select(vec![Presence::Missing, Presence::Terminating, Presence::Present])
 }
@@ -169,7 +197,7 @@ fn presence() -> impl Strategy<Value = Presence> {
 proptest! {
     #[test]
     fn recovery_never_restarts_a_stopped_lab_or_loses_a_ready_one(
-        stopped in any::<bool>(), ready in any::<bool>(), failed in any::<bool>(), deleted in any::<bool>(),
+        kept in any::<bool>(), stopped in any::<bool>(), ready in any::<bool>(), failed in any::<bool>(), deleted in any::<bool>(),
         cleanup in any::<bool>(), pod in presence(), rest in presence(), now in 0_i64..100_000,
         stage in prop::sample::select(vec![Stage::Scheduling, Stage::Starting, Stage::Running, Stage::Failed, Stage::Stopped, Stage::Unknown]),
     ) {
@@ -180,14 +208,17 @@ proptest! {
             (true, true) => OperationKind::Cleanup,
         };
         let seen = observed(pod, rest, stage);
-        let before = recovered(&spec(desired, kind), &status(ready, failed), deleted, &seen, now);
+        let record = keeping(kept, spec(desired, kind));
+        let before = recovered(&record, &status(ready, failed), deleted, &seen, now);
         if ready && !failed && !stopped && !deleted {
             prop_assert!(matches!(before.lab.phase, Phase::Running(_)), "it was ready: {:?}", before.lab.phase);
         }
         let after = shown(before, &seen, now).lab;
         match &after.phase {
             Phase::Running(_) => prop_assert!(!stopped && !deleted && !failed && pod == Presence::Present),
-            Phase::Starting(_) => prop_assert!(!stopped && !deleted && !ready && !pod.is_missing()),
+            Phase::Starting(_) => {
+                prop_assert!(!stopped && !deleted && !failed && !ready && (kept || !pod.is_missing()));
+            }
             // A lab that was ready and whose pod no longer exists has ended on its own.
             Phase::Absent => prop_assert!((stopped || deleted || ready) && pod.is_missing() && rest.is_missing()),
             Phase::CleaningUp(_) => prop_assert!((stopped || deleted || ready) && pod.is_missing()),

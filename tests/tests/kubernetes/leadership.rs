@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -14,7 +14,7 @@ use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
 use wasmspawner_tests::proxy::{Fault, Proxy, Rule};
 use wasmspawner_tests::service::Service;
-use wasmspawner_tests::waiting::until_running;
+use wasmspawner_tests::waiting::{until_running, until_some};
 
 use crate::labs::{service_with, start};
 use crate::site::{ONE_NAMESPACE, Site, until};
@@ -68,6 +68,57 @@ async fn one_process_leads_and_another_takes_over() {
     for lab in ["ada", "eve"] {
         first.user(lab).unwrap().stop_to_end(lab).await.unwrap();
     }
+    site.leave().await;
+}
+
+/// A spawn that was accepted goes on with the next leader, under the permissions of the chart, once its Secret exists. A
+/// request that somebody has changed in the Secret does not: it would decide as whom the lab runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spawn_goes_on_with_the_next_leader() {
+    let Some((site, labs)) = site_with_labs().await else { return println!("{SKIPPED}") };
+    site.install_policy().await;
+    let secrets: Api<Secret> = Api::namespaced(site.cluster.client.clone(), &labs);
+    let process = || service_with(&site, "single", &labs, |_| {});
+    let (mut first, mut second) = (process(), process());
+    first.meets("abort before create Pod");
+    first.run().await.unwrap();
+    second.begin().unwrap();
+    second.logged("this one stands by").await.unwrap();
+    let accepted = first.user("ada").unwrap().spawn("ada").await.unwrap();
+    assert_eq!(accepted.status, 303);
+    first.death().await.unwrap();
+    let operation = record_of(&site, "ada").await["spec"]["operation"]["id"].clone();
+    second.until_ready().await.unwrap();
+    let ada = second.user("ada").unwrap();
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert_eq!(record_of(&site, "ada").await["spec"]["operation"]["id"], operation);
+    ada.stop_to_end("ada").await.unwrap();
+    second.end().unwrap();
+
+    first.meets("abort before create Pod");
+    first.run().await.unwrap();
+    let eve = first.user("eve").unwrap();
+    assert_eq!(eve.spawn("eve").await.unwrap().status, 303);
+    first.death().await.unwrap();
+    let mut secret = secrets.get("nb-eve").await.unwrap();
+    let request = secret.data.as_mut().unwrap().get_mut("wasmspawner.request").unwrap();
+    let text = String::from_utf8(request.0.clone()).unwrap();
+    let as_another = text.replace(r#""uid":"#, r#""uid":1"#);
+    assert_ne!(text, as_another);
+    request.0 = as_another.into_bytes();
+    secrets.replace("nb-eve", &PostParams::default(), &secret).await.unwrap();
+    first.run().await.unwrap();
+    let eve = first.user("eve").unwrap();
+    let lab = until_some(async || {
+        let lab: Value = eve.lab("eve").await.unwrap().json().unwrap();
+        (lab["status"] != "starting").then_some(lab)
+    })
+    .await;
+    assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("Interrupted")), "{lab:#}");
+    assert!(!first.log().contains(&text), "a request has the user's token");
+    start(&eve, "eve").await;
+    eve.stop_to_end("eve").await.unwrap();
     site.leave().await;
 }
 

@@ -101,7 +101,7 @@ mod tests {
         let at = Timestamp::UNIX_EPOCH;
         let deletion = Deletion { deadline: at, overdue: false };
         let failed = Failed { failure: Failure::service("Why", "why"), at, operation: OperationKind::Spawn };
-        let running = Running { ready_at: at, pod_uid: None, restarts: Restarts::recorded(3) };
+        let running = Running { ready_at: at, pod_uid: None, restarts: Restarts::recorded(3, None) };
         assert_eq!(running.restarts(), 3);
         let starting = Starting { step: SpawnStep::Waiting, overdue: false };
         for (phase, spawn, record_deleted, no_slot, stop, release) in [

@@ -24,6 +24,8 @@ impl Default for RestartPolicy {
 pub struct Restarts {
     /// The pod's restart count at the last observation; `None` before the first one.
     counted: Option<u32>,
+    /// The pod's restart count in the record, until it is observed after a restart of the service.
+    recorded: Option<u32>,
     /// Number of restarts since the lab became ready.
     total: u32,
     /// True if the lab has begun again in another pod.
@@ -33,9 +35,10 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// Creates the state after a restart of the service, with the restarts that were counted before.
-    pub fn recorded(total: u32) -> Self {
-        Self { total, ..Self::default() }
+    /// Creates the state after a restart of the service, with the restarts that were counted before, and the count of the
+    /// pod at that time.
+    pub fn recorded(total: u32, of_pod: Option<u32>) -> Self {
+        Self { total, recorded: of_pod, ..Self::default() }
     }
 
     /// Returns the number of restarts since the lab became ready.
@@ -43,9 +46,14 @@ impl Restarts {
         self.total
     }
 
+    /// Returns the pod's restart count at the last observation.
+    pub fn of_pod(&self) -> Option<u32> {
+        self.counted.or(self.recorded)
+    }
+
     /// Records that the lab has begun again in another pod, whose restarts are counted from now on.
     pub(super) fn begin_anew(&mut self) {
-        (self.counted, self.moved) = (None, true);
+        (self.counted, self.recorded, self.moved) = (None, None, true);
         self.total = self.total.saturating_add(1);
     }
 
@@ -54,12 +62,14 @@ impl Restarts {
         self.moved
     }
 
-    /// Takes the pod's current restart count and returns the number of new restarts.
+    /// Takes the pod's current restart count and returns the number of new restarts. It is not known when those happened
+    /// that are new since the service was restarted, so they are not among the recent ones.
     pub(super) fn count(&mut self, restarts: u32, now: Timestamp) -> u32 {
-        let new = restarts.saturating_sub(self.counted.unwrap_or(restarts));
-        self.counted = Some(restarts);
+        let new = restarts.saturating_sub(self.of_pod().unwrap_or(restarts));
+        if self.counted.replace(restarts).is_some() {
+            self.recent.extend((0..new.min(100)).map(|_| now));
+        }
         self.total = self.total.saturating_add(new);
-        self.recent.extend((0..new.min(100)).map(|_| now));
         new
     }
 
@@ -89,5 +99,17 @@ mod tests {
             assert_eq!(restarts.are_too_many(policy, at(minute)), too_many, "minute {minute}");
         }
         assert_eq!(restarts.total(), 5);
+    }
+
+    #[test]
+    fn restarts_during_an_absence_of_the_service_are_noticed_and_end_no_lab() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut restarts = Restarts::recorded(2, Some(7));
+        assert_eq!(restarts.of_pod(), Some(7));
+        assert_eq!(restarts.count(57, now), 50);
+        assert_eq!((restarts.total(), restarts.of_pod()), (52, Some(57)));
+        assert!(!restarts.are_too_many(RestartPolicy::default(), now));
+        let mut of_older_version = Restarts::recorded(2, None);
+        assert_eq!(of_older_version.count(9, now), 0);
     }
 }

@@ -80,6 +80,9 @@ impl Lab {
     ) {
         let noun = self.noun();
         let Phase::Running(running) = &mut self.phase else { return };
+        if analysis.stage == Stage::Unknown {
+            return;
+        }
         let new = running.restarts.count(analysis.restarts, now);
         if new == 0 {
             return;

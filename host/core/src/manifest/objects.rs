@@ -1,5 +1,6 @@
 use std::fmt;
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{
     ConfigMap, LimitRange, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service,
     ServiceAccount,
@@ -11,7 +12,14 @@ use serde_json::{Value, json};
 use super::certificate::{CERTIFICATES, Certificate};
 use super::object_kind::ObjectKind;
 use super::route::Route;
+use super::spec_digest;
+use crate::config::lab::REQUEST_KEY;
+use crate::names::labels::SPEC_DIGEST_ANNOTATION;
 use crate::policy::compose::REDACTED;
+use crate::policy::kept_request::KeptRequest;
+
+/// The largest size of a Secret's data, in bytes.
+const MAX_SECRET_BYTES: usize = 1_000_000;
 
 /// The objects of one lab. Optional objects are absent when nothing requires them.
 #[derive(Clone, PartialEq)]
@@ -49,7 +57,8 @@ impl LabObjects {
         self.namespace.as_ref()
     }
 
-    /// The objects that may be created in parallel, after the first and before the last.
+    /// The objects that may be created in parallel, after the first and before the last. With the Secret, another process
+    /// can go on with the spawn.
     pub fn rest(&self) -> impl Iterator<Item = LabObject> + '_ {
         let single = [
             self.service_account.clone().map(LabObject::from),
@@ -63,6 +72,31 @@ impl LabObjects {
         ];
         let claims = self.claims.iter().cloned().map(LabObject::from);
         single.into_iter().flatten().chain(claims).chain(self.routes.iter().cloned())
+    }
+
+    /// Puts the request into the Secret, so that another process can go on with the spawn, and notes which lab the policies
+    /// have made of it.
+    pub fn keep_request(&mut self, request: &KeptRequest) {
+        let data = self.secret.data.get_or_insert_default();
+        let bytes: usize = data.iter().map(|(key, value)| key.len() + value.0.len()).sum();
+        if bytes + REQUEST_KEY.len() + request.expose().len() <= MAX_SECRET_BYTES {
+            data.insert(REQUEST_KEY.to_owned(), ByteString(request.expose().to_vec()));
+        }
+        let digest = spec_digest::digest(&self.pod, &self.env);
+        self.secret
+            .metadata
+            .annotations
+            .get_or_insert_default()
+            .insert(SPEC_DIGEST_ANNOTATION.to_owned(), digest);
+    }
+
+    /// True if the lab's Secret in the cluster was made for this very lab, so that the objects fit each other.
+    pub fn fit(&self, secret: &Secret) -> bool {
+        let digest =
+            |secret: &Secret| secret.metadata.annotations.as_ref()?.get(SPEC_DIGEST_ANNOTATION).cloned();
+        digest(&self.secret).is_some()
+            && digest(&self.secret) == digest(secret)
+            && self.secret.data == secret.data
     }
 
     /// The object that needs all the others: the pod.

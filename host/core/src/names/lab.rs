@@ -58,6 +58,11 @@ impl JobId {
     pub fn nil() -> Self {
         Self(Uuid::nil())
     }
+
+    /// Returns the 16 bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
 }
 
 impl fmt::Display for JobId {

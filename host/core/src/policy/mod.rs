@@ -4,6 +4,7 @@
 //! The types of the form are in [`crate::policy::form`], and those of quotas in [`crate::users::quota`].
 
 pub mod form;
+pub mod kept_request;
 pub mod spawn;
 pub mod usage;
 pub mod user_string;

@@ -26,6 +26,6 @@ pub use description::{
     KernelDescription, LabDescription, PolicyRef, PoolDescription, Quotas, ResourceAmount,
 };
 pub use place::{ImpossiblePlace, Place, PlaceClaim, PlaceKind, PlaceWorkload};
-pub use recover::{Recovered, recover};
+pub use recover::{Recovered, interrupted, recover};
 pub use spec::{Desired, OperationSpec, SpawnSpec, TimeLimitsSpec};
 pub use status::SpawnStatus;

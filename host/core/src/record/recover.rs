@@ -22,9 +22,9 @@ pub struct Recovered {
 /// Computes the state of a lab from its record.
 ///
 /// If `desired` is `Stopped` or the record is being deleted, the lab is stopping. If the record has a `failure`, the
-/// lab has failed. If it has `readyAt`, the lab was ready. Otherwise the lab was starting: if its pod exists, the spawn
-/// continues. If not, the spawn cannot continue, because the environment in the request was only in the memory of the
-/// former process; it fails as `Interrupted` and its objects are deleted.
+/// lab has failed. If it has `readyAt`, the lab was ready. Otherwise the lab was starting. If its pod exists, the spawn
+/// continues. If not, the lab is decided again from the request in its Secret. A spawn whose record names no such request
+/// fails as [`interrupted`], and its objects are deleted.
 ///
 /// `deleted` is true if the record is being deleted. `observed` is the state of the cluster at the place in the record.
 /// `pod_seen` is true if the lab's pod certainly exists. `usual` are the service's time limits. `fresh` is the id of an
@@ -58,12 +58,17 @@ pub fn recover(
         return Recovered { lab: lab(phase, operation), interrupted: None };
     }
     if let Some((status, ready_at)) = status.and_then(|status| status.ready_at.map(|at| (status, at))) {
-        let restarts = Restarts::recorded(status.restarts);
+        let restarts = Restarts::recorded(status.restarts, status.pod_restarts);
         let phase = Phase::Running(Running { ready_at, pod_uid: status.pod_uid.clone(), restarts });
         return Recovered { lab: lab(phase, operation), interrupted: None };
     }
-    if operation.kind == OperationKind::Spawn && pod_seen {
-        let phase = Phase::Starting(Starting { step: SpawnStep::Waiting, overdue: false });
+    let step = match (pod_seen, spec.operation.request) {
+        (true, _) => Some(SpawnStep::Waiting),
+        (false, Some(_)) => Some(SpawnStep::Deciding),
+        (false, None) => None,
+    };
+    if let Some(step) = step.filter(|_| operation.kind == OperationKind::Spawn) {
+        let phase = Phase::Starting(Starting { step, overdue: false });
         return Recovered { lab: lab(phase, operation), interrupted: None };
     }
     let failure = interrupted(spec.kind);
@@ -85,7 +90,8 @@ fn stopping_phase(observed: &Observed, limits: TimeLimits, now: Timestamp) -> Ph
     }
 }
 
-fn interrupted(kind: SpawnKind) -> Failure {
+/// The failure of a spawn that a restart of the service has interrupted. JupyterHub's spawner then requests it again.
+pub fn interrupted(kind: SpawnKind) -> Failure {
     let message = format!("The service restarted while the {} was being created", kind.noun());
     Failure::service("Interrupted", message)
 }

@@ -11,6 +11,7 @@ use crate::lifecycle::{Operation, OperationKind, TimeLimits};
 use crate::names::lab::{JobId, LabKey};
 use crate::names::spawn_key::{ChildKey, ChildKind, SpawnKey, SpawnKind};
 use crate::names::{ChildName, ObjectName, ServerName, Username};
+use crate::values::digest::Digest;
 
 /// Serializes a shared description of a lab. It is shared because several parts of the service hold the same one.
 fn shared<S: Serializer>(lab: &Arc<LabDescription>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -91,6 +92,11 @@ pub struct OperationSpec {
     /// When the time limit of the operation ends, RFC 3339.
     #[schemars(with = "String")]
     pub deadline: Timestamp,
+    /// For the spawn of a lab, the digest of the request in the lab's Secret with the operation's id: `sha256:` and 64
+    /// hexadecimal digits. With that request, a spawn goes on after a restart of the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub request: Option<Digest>,
 }
 
 /// The time limits of operations, in seconds.
@@ -124,7 +130,7 @@ impl OperationSpec {
     /// Creates the record of an operation and of the caller who requested it.
     pub fn from_operation(operation: &Operation, requested_by: Option<String>) -> Self {
         let Operation { job_id, kind, started_at, deadline } = *operation;
-        Self { id: job_id, kind, requested_by, started_at, deadline }
+        Self { id: job_id, kind, requested_by, started_at, deadline, request: None }
     }
 
     /// Returns the operation.

@@ -46,6 +46,10 @@ pub struct SpawnStatus {
     /// How often a container of the pod was restarted since the lab became ready.
     #[serde(default)]
     pub restarts: u32,
+    /// How often the kubelet has restarted a container of the pod, also before the lab was ready. With it, the service notices
+    /// restarts that happened while it was away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_restarts: Option<u32>,
     /// The condition `Ready`, for `kubectl wait`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -70,6 +74,7 @@ impl SpawnStatus {
                 ready_at: Some(running.ready_at),
                 pod_uid: running.pod_uid.clone(),
                 restarts: running.restarts(),
+                pod_restarts: running.restarts.of_pod(),
                 ..Self::new(LabStatus::Running, Stage::Running, 100, "Ready", running.ready_at)
             },
             Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Absent => {
@@ -110,6 +115,7 @@ impl SpawnStatus {
             failure: None,
             pod_uid: None,
             restarts: 0,
+            pod_restarts: None,
             conditions: vec![condition],
         }
     }

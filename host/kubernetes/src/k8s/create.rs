@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::{join_all, try_join_all};
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind, Status};
@@ -52,8 +52,8 @@ impl Creator {
         self
     }
 
-    /// Creates a lab within the time `within`: first the namespace, then the quota, then everything else in parallel,
-    /// and last the pod, because the quota has to count it. An object that exists already and does not belong to the
+    /// Creates a lab within the time `within`: first the namespace, then the Secret with the request and the quota, then
+    /// everything else in parallel, and last the pod, because the quota has to count it. An object that exists already and does not belong to the
     /// spawn whose record has `spawn_uid` is left alone, and the creation fails. The creation also fails if a volume
     /// claim belongs to another user.
     pub async fn create_lab(
@@ -100,10 +100,12 @@ impl Creator {
             None => None,
         };
         let inside = self.inside(namespace.as_ref());
-        // The quota comes first, so that the API server usually knows it by the time the pod is created.
-        let (quota, rest): (Vec<_>, Vec<_>) =
-            objects.rest().partition(|object| matches!(object, LabObject::ResourceQuota(_)));
-        for objects in [quota, rest] {
+        // Another process can go on with the spawn as soon as the Secret exists. The quota comes early, so that the API
+        // server usually knows it by the time the pod is created.
+        let (early, rest): (Vec<_>, Vec<_>) = objects
+            .rest()
+            .partition(|object| matches!(object, LabObject::Secret(_) | LabObject::ResourceQuota(_)));
+        for objects in [early, rest] {
             // Waits for all of them even if one fails, so that no request is still under way when the lab is deleted
             // again.
             let created = join_all(
@@ -126,6 +128,29 @@ impl Creator {
     ) -> Result<Pod, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
         parse(self.create_object(&LabObject::from(pod), spawn_uid, &retry_policy, None).await?)
+    }
+
+    /// Returns the Secret of this name if it belongs to the spawn. The service may not read Secrets where labs are; a patch
+    /// that changes nothing returns them, too.
+    pub async fn own_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+        spawn_uid: &str,
+        within: Duration,
+    ) -> Result<Option<Secret>, KubernetesError> {
+        let retry_policy =
+            RetryPolicy { request: self.request_timeout, total: within, cancel: CancellationToken::new() };
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        let (params, patch) = (PatchParams::default(), unchanged(spawn_uid)?);
+        let action = format!("read Secret {name}");
+        match retrying(&retry_policy, &action, || secrets.patch(name, &params, &patch)).await {
+            Ok(secret) => Ok(Some(secret)),
+            Err(KubernetesError::Refused {
+                reason: StatusReason::Invalid | StatusReason::NotFound, ..
+            }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the namespace with its uid, or `None` if it is not known.
@@ -311,10 +336,7 @@ impl Creation<'_> {
         if let Some(created) = self.create().await? {
             return Ok(created);
         }
-        let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
-        let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn_uid }]));
-        let test = test.map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
-        let (params, patch) = (PatchParams::default(), Patch::<Value>::Json(test));
+        let (params, patch) = (PatchParams::default(), unchanged(spawn_uid)?);
         let patched = || self.api.patch(self.name(), &params, &patch);
         match retrying(self.retry_policy, &self.action, patched).await {
             Err(KubernetesError::Refused { reason: StatusReason::Invalid, .. }) => Err(self.taken()),
@@ -391,6 +413,13 @@ impl Creation<'_> {
     fn taken(&self) -> KubernetesError {
         KubernetesError::Taken { kind: self.kind.kind, name: self.name().to_owned() }
     }
+}
+
+/// Returns a JSON patch that changes nothing, and is refused for an object that does not belong to the spawn.
+fn unchanged(spawn_uid: &str) -> Result<Patch<Value>, KubernetesError> {
+    let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
+    let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn_uid }]));
+    test.map(Patch::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))
 }
 
 /// True if the object's label names the spawn whose record has this uid.

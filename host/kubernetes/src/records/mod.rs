@@ -216,47 +216,39 @@ impl SpawnRecords {
         Ok(stored)
     }
 
-    /// Deletes the record of a lab that has no objects left.
-    pub async fn delete(&self, stored: &StoredSpawn) -> Result<(), KubernetesError> {
-        let (name, action) = (stored.name.as_str(), format!("delete Spawn {}", stored.name));
-        let retry_policy = self.retry_policy(soon());
-        let release = Patch::Merge(json!({ "metadata": { "finalizers": null, "uid": stored.uid } }));
-        let params = PatchParams::default();
-        let released = retrying(&retry_policy, &action, || self.api.patch(name, &params, &release)).await;
-        if self.is_gone(stored, released.map(drop)).await? {
-            return Ok(());
+    /// Deletes the record of a lab that has no objects left, unless a later leader has written it.
+    pub async fn delete(&self, stored: &StoredSpawn) -> Result<(), RecordError> {
+        let mut current = stored.clone();
+        loop {
+            match self.delete_unchanged(&current).await {
+                Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => return Ok(()),
+                Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => {
+                    let Some(found) = self.read(&stored.name, soon()).await? else { return Ok(()) };
+                    if found.uid != stored.uid {
+                        return Ok(());
+                    }
+                    self.require_leadership(&found)?;
+                    current = found;
+                }
+                answer => return Ok(answer?),
+            }
         }
-        let params = DeleteParams {
-            preconditions: Some(Preconditions { uid: Some(stored.uid.clone()), resource_version: None }),
-            ..DeleteParams::background()
-        };
-        let retry_policy = self.retry_policy(soon());
-        let deleted = retrying(&retry_policy, &action, || self.api.delete(name, &params)).await;
-        self.is_gone(stored, deleted.map(drop)).await.map(drop)
     }
 
-    /// True if the answer means that the record does not exist any more. A conflict means either that a new record has
-    /// the name or that somebody wrote at the same time, so the record is read to find out.
-    async fn is_gone(
-        &self,
-        stored: &StoredSpawn,
-        answer: Result<(), KubernetesError>,
-    ) -> Result<bool, KubernetesError> {
-        match answer {
-            Ok(()) => Ok(false),
-            Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => Ok(true),
-            Err(conflict @ KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => {
-                let name = stored.name.as_str();
-                let read = || self.api.get_metadata_opt(name);
-                let retry_policy = self.retry_policy(soon());
-                let found = retrying(&retry_policy, &format!("read Spawn {name}"), read).await?;
-                if found.is_some_and(|found| found.metadata.uid.as_ref() == Some(&stored.uid)) {
-                    return Err(conflict);
-                }
-                Ok(true)
-            }
-            Err(error) => Err(error),
-        }
+    /// Releases and deletes a record, if nobody has changed it since it was read.
+    async fn delete_unchanged(&self, current: &StoredSpawn) -> Result<(), KubernetesError> {
+        let (name, action) = (current.name.as_str(), format!("delete Spawn {}", current.name));
+        let (uid, version) = (&current.uid, current.resource_version());
+        let release = json!({ "metadata": { "finalizers": null, "uid": uid, "resourceVersion": version } });
+        let (params, release) = (PatchParams::default(), Patch::Merge(release));
+        let retry_policy = self.retry_policy(soon());
+        let released =
+            retrying(&retry_policy, &action, || self.api.patch(name, &params, &release)).await?.metadata;
+        let preconditions =
+            Preconditions { uid: Some(uid.clone()), resource_version: released.resource_version };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        let retry_policy = self.retry_policy(soon());
+        retrying(&retry_policy, &action, || self.api.delete(name, &params)).await.map(drop)
     }
 
     /// Reads the record of this name. Returns `None` unless it belongs to this installation.

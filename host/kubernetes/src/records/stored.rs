@@ -82,8 +82,12 @@ pub struct StoredSpawn {
 impl StoredSpawn {
     /// The resource version as a number, for comparing two states of the same record.
     pub fn version(&self) -> u64 {
-        let version = self.metadata.resource_version.as_deref();
-        version.and_then(|version| version.parse().ok()).unwrap_or_default()
+        self.resource_version().and_then(|version| version.parse().ok()).unwrap_or_default()
+    }
+
+    /// The resource version, which every write changes.
+    pub(super) fn resource_version(&self) -> Option<&str> {
+        self.metadata.resource_version.as_deref()
     }
 
     /// Parses an object.

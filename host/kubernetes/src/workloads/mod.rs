@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::{Event, ObjectReference, Pod};
 use tokio::sync::watch;
 use wasmspawner_core::names::NamespaceName;
 use wasmspawner_core::workload::{
@@ -183,6 +183,14 @@ impl Index {
         let Self { revisions, pods, .. } = self;
         let has_pods = |uid: &str| pods.values().flatten().any(|pod| pod.is_controlled_by(uid));
         Arc::make_mut(revisions).retain(|uid, _| !is_gone(uid) || has_pods(uid));
+    }
+
+    /// True if this is a pod with a lab.
+    fn has_lab_in(&self, pod: &ObjectReference) -> bool {
+        let key = pod.namespace.clone().zip(pod.name.clone());
+        key.and_then(|key| self.pods.get(&key))
+            .and_then(|labs| labs.first())
+            .is_some_and(|lab| lab.pod.uid == pod.uid)
     }
 
     fn put_event(&mut self, namespace: &str, event: Event) {

@@ -149,8 +149,14 @@ impl Workloads {
         let api: Api<Readable<Event>> = Api::namespaced(client.clone(), namespace.as_str());
         watch(api, short_watch().fields("involvedObject.kind=Pod"), stop, |change| {
             if let watcher::Event::InitApply(event) | watcher::Event::Apply(event) = change {
-                self.write().put_event(namespace.as_str(), slim_event(event));
-                self.changed.send_replace(());
+                let mut index = self.write();
+                let is_of_lab = index.has_lab_in(&event.involved_object);
+                index.put_event(namespace.as_str(), slim_event(event));
+                drop(index);
+                // An event that comes before its pod is seen with the pod.
+                if is_of_lab {
+                    self.changed.send_replace(());
+                }
             }
         })
         .await;

@@ -21,7 +21,6 @@ use super::errors::SpawnError;
 use super::labs::Labs;
 use crate::decide::approve::{ServiceLink, approve_child, digest};
 use crate::decide::running_lab::RunningLab;
-use crate::decide::user_use::UserUse;
 use crate::driver::requests::TaskResult;
 use crate::labs::message::StopRequest;
 use crate::labs::registry::Handle;
@@ -43,8 +42,7 @@ impl Labs {
         self.can_spawn(key)?;
         let lab = self.running_lab(&key.lab)?;
         let turn = self.turn_of(&key.lab.user).await?;
-        let present = self.registry().use_beside(key);
-        let so_far = UserUse::from_history(present, &self.context().history, &key.lab.user);
+        let so_far = self.use_beside(key);
         let workers = self.pool_links().workers_of_others(key);
         let names = self.context().names(&key.lab)?;
         let link = self.link_of(&request)?;

@@ -16,6 +16,7 @@ use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{ChildName, LabNames};
 use wasmspawner_core::policy::compose::{REDACTED, Source};
 use wasmspawner_core::policy::form::FormContext;
+use wasmspawner_core::policy::kept_request::KeptRequest;
 use wasmspawner_core::policy::spawn::{Child, ChildRequest, SpawnRequest};
 use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{
@@ -61,6 +62,8 @@ pub(crate) struct Approved {
     pub(crate) place: PlaceKind,
     /// How JupyterHub reaches the lab.
     pub(crate) entrance: Entrance,
+    /// The request as it came, with which another process could go on.
+    pub(crate) kept: Option<Arc<KeptRequest>>,
 }
 
 /// The part of an approved spawn that only a child has.
@@ -93,6 +96,7 @@ pub(crate) async fn approve(
     so_far: UserUse,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(forbidden)?;
+    let kept = KeptRequest::from_request(&request).map(Arc::new);
     blueprints::take_workload(rules, &mut request)?;
     let names = names_in_workload(rules, names, &request)?;
     let user = User::from(&request.identity);
@@ -135,6 +139,7 @@ pub(crate) async fn approve(
         child: None,
         place,
         entrance,
+        kept,
     })
 }
 
@@ -248,6 +253,7 @@ pub(crate) async fn approve_child(
         })),
         place: lab.place.kind,
         entrance: Entrance::Pod,
+        kept: None,
     })
 }
 

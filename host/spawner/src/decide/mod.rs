@@ -3,8 +3,10 @@
 //! `approve` is what the caller waits for: the options are parsed, the policies allow it, the user is within the limits.
 //! The spawn is then recorded, and `decide` makes the rest of the decision: it reads facts from the cluster, names the lab, asks the
 //! policies what the pod should have, merges their answers, and builds the objects. The kernels and pools of a lab are
-//! decided in the same way. `preview` does both without a cluster.
+//! decided in the same way. `preview` does both without a cluster. `again` does both for a spawn that another process has
+//! accepted.
 
+pub(crate) mod again;
 pub(crate) mod approve;
 pub(crate) mod blueprints;
 mod build;
@@ -85,7 +87,10 @@ pub(crate) async fn decide(
     let patience = Patience::from_time(within);
     let cluster = FromCluster::read(context, approved, spawn, &patience).await;
     let cluster = cluster.map_err(SpawnError::into_failure)?;
-    let decided = decide_with(&context.rules(), approved, operation, spawn, cluster, &patience).await?;
+    let mut decided = decide_with(&context.rules(), approved, operation, spawn, cluster, &patience).await?;
+    if let Some(request) = &approved.kept {
+        decided.objects.keep_request(request);
+    }
     if let (Some(volumes), Destination::OwnPod { remembered: Some(used) }) =
         (&context.volumes, &decided.destination)
     {

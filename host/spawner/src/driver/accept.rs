@@ -44,11 +44,12 @@ impl Driver {
         next.kind = kind_at(&self.key, &place);
         let event = Event::SpawnAccepted(operation);
         let effects = next.step(event, self.context.restart_policy(), self.context.now());
-        let spec = SpawnSpec {
+        let mut spec = SpawnSpec {
             remains: remains.clone(),
             lab: about.description.clone(),
             ..self.spec_of(&next, Some(approved.requested_by().to_owned()), place.clone())
         };
+        spec.operation.request = approved.kept.as_ref().map(|request| request.digest(operation.job_id));
         // A shutdown of the service waits for this spawn, too.
         self.accepting = true;
         self.publish();
@@ -176,6 +177,8 @@ impl Driver {
     pub(super) fn spec_of(&self, lab: &Lab, requested_by: Option<String>, place: Place) -> SpawnSpec {
         let fresh = || self.context.operation(OperationKind::Spawn, self.context.time_limits());
         let operation = lab.operation.unwrap_or_else(fresh);
+        let recorded = self.record.as_ref().map(|record| &record.spec.operation);
+        let recorded = recorded.filter(|recorded| recorded.id == operation.job_id);
         SpawnSpec {
             kind: kind_at(&self.key, &place),
             user: self.key.lab.user.clone(),
@@ -185,7 +188,10 @@ impl Driver {
             desired: desired(lab),
             // Set where it is written.
             epoch: 0,
-            operation: OperationSpec::from_operation(&operation, requested_by),
+            operation: OperationSpec {
+                request: recorded.and_then(|recorded| recorded.request),
+                ..OperationSpec::from_operation(&operation, requested_by)
+            },
             place,
             remains: self.observer.as_ref().map(|observer| observer.remains().to_vec()).unwrap_or_default(),
             time_limits: lab.limits().into(),

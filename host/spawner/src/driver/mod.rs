@@ -36,6 +36,7 @@ use wasmspawner_core::lifecycle::{
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::record::volumes::Release;
+use wasmspawner_core::values::digest::Digest;
 
 use self::place_observer::PlaceObserver;
 use self::requests::TaskResult;
@@ -101,6 +102,8 @@ pub(crate) struct Driver {
 pub(crate) enum Preparation {
     /// No spawn is under way, or its objects have been created.
     Nothing,
+    /// A process that has gone has accepted the spawn. Its request, with this digest, is in the lab's Secret.
+    CutOff(Digest),
     /// The policies have approved the request.
     Approved(Arc<Approved>),
     /// The lab has to get this environment, and is then decided again.

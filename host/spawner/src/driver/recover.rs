@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog};
-use wasmspawner_core::lifecycle::{Lab, Outcome, Phase};
+use wasmspawner_core::lifecycle::{Lab, Outcome, Phase, SpawnStep};
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::{SpawnKey, SpawnKind};
 use wasmspawner_core::record::operation_record::OperationRecord;
 use wasmspawner_core::record::{self, Desired, Recovered, SpawnStatus};
 
-use super::Driver;
 use super::place_observer::PlaceObserver;
 use super::requests;
+use super::{Driver, Preparation};
 use crate::context::Context;
 use crate::decide::pod_note::PodNote;
 use crate::labs::env::Env;
@@ -100,8 +100,11 @@ pub(crate) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) ->
         fresh,
         context.now(),
     );
-    if matches!(lab.phase, Phase::Starting(_)) {
+    if let Phase::Starting(starting) = &lab.phase {
         observer.keep_events_of_pod();
+        if let (SpawnStep::Deciding, Some(request)) = (starting.step, stored.spec.operation.request) {
+            driver.preparation = Preparation::CutOff(request);
+        }
     }
     let started_at = stored.spec.operation.started_at;
     let (history, known, log) = resume(&context, &driver.key, &lab, started_at, interrupted.is_some());

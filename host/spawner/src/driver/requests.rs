@@ -17,7 +17,9 @@ use wasmspawner_core::record::{Place, PlaceKind, SpawnSpec, SpawnStatus};
 
 use super::place_observer::PlaceObserver;
 use crate::context::{Context, reclaim_of};
+use crate::decide::again::{self, CutOff};
 use crate::decide::approve::Approved;
+use crate::decide::user_use::UserUse;
 use crate::decide::{self, Decided, Destination, workload_requests};
 use crate::errors::{SpawnError, failure};
 use wasmspawner_kubernetes::k8s::{
@@ -45,7 +47,7 @@ pub(crate) enum TaskResult {
     Bound(Result<Box<Place>, Failure>),
     Read(Result<(), Failure>),
     RecordSaved(Result<Box<StoredSpawn>, RecordError>),
-    RecordDeleted(Result<(), KubernetesError>),
+    RecordDeleted(Result<(), RecordError>),
 }
 
 /// The result of a request to create and to delete workers of a pool. Failed requests are tried again, because the plan
@@ -89,6 +91,17 @@ pub(crate) async fn decide(
     within: Duration,
 ) -> TaskResult {
     let decided = Box::pin(decide::decide(&context, &approved, &operation, &spawn, within)).await;
+    TaskResult::Decided(decided.map(Box::new))
+}
+
+/// Decides again what a lab is whose spawn was cut off.
+pub(crate) async fn decide_again(
+    context: Arc<Context>,
+    cut_off: CutOff,
+    so_far: UserUse,
+    within: Duration,
+) -> TaskResult {
+    let decided = Box::pin(again::decide_again(&context, &cut_off, so_far, within)).await;
     TaskResult::Decided(decided.map(Box::new))
 }
 

@@ -15,6 +15,7 @@ use super::bind::{ToBind, bind};
 use super::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
 use super::{Driver, Preparation, pool};
 use crate::decide::Destination;
+use crate::decide::again::CutOff;
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{CreatedLab, on_behalf_of};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
@@ -56,15 +57,7 @@ impl Driver {
         let context = Arc::clone(&self.context);
         let within = requests::TRY_FOR;
         match request {
-            Request::Decide => {
-                if let (Preparation::Approved(approved), Some(operation), Some(observer)) =
-                    (&self.preparation, self.lab.operation, &self.observer)
-                {
-                    let (approved, spawn) = (Arc::clone(approved), observer.spawn().to_owned());
-                    let within = self.time_left();
-                    self.spawn_task(request, requests::decide(context, approved, operation, spawn, within));
-                }
-            }
+            Request::Decide => self.start_decision(),
             Request::Bind => {
                 let (Preparation::Binding(approved, choice), Some(observer)) =
                     (&self.preparation, &self.observer)
@@ -144,6 +137,32 @@ impl Driver {
                 let Some(record) = &self.record else { return };
                 self.spawn_task(request, requests::delete_record(context, record.clone()));
             }
+        }
+    }
+
+    /// Decides what the lab is.
+    fn start_decision(&mut self) {
+        let (Some(operation), Some(observer)) = (self.lab.operation, &self.observer) else { return };
+        let (context, request) = (Arc::clone(&self.context), Request::Decide);
+        let (spawn, within) = (observer.spawn().to_owned(), self.time_left());
+        match &self.preparation {
+            Preparation::Approved(approved) => {
+                let approved = Arc::clone(approved);
+                self.spawn_task(request, requests::decide(context, approved, operation, spawn, within));
+            }
+            Preparation::CutOff(digest) => {
+                let cut_off = CutOff {
+                    key: self.key.lab.clone(),
+                    requested_by: self.requested_by.clone().unwrap_or_default(),
+                    operation,
+                    spawn,
+                    place: observer.place().clone(),
+                    request: *digest,
+                };
+                let so_far = self.labs.use_beside(&self.key);
+                self.spawn_task(request, requests::decide_again(context, cut_off, so_far, within));
+            }
+            Preparation::Nothing | Preparation::Binding(..) | Preparation::Decided(_) => {}
         }
     }
 

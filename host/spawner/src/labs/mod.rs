@@ -313,12 +313,17 @@ impl Labs {
         self.can_spawn(key)?;
         let turn = self.turn_of(&lab.user).await?;
         let names = self.context.names(&lab)?;
-        let present = self.registry().use_beside(key);
-        let so_far = UserUse::from_history(present, &self.context.history, &key.lab.user);
+        let so_far = self.use_beside(key);
         let approved = approve(&self.context.rules(), names, request, so_far).await?;
         // The caller asks again if a policy cannot answer now.
         workload_requests::admit(&self.context, &approved, "", &Patience::none()).await?;
         self.begin(key, approved, turn).await
+    }
+
+    /// Returns the use of the lab's user beside this lab.
+    pub(crate) fn use_beside(&self, key: &SpawnKey) -> UserUse {
+        let present = self.registry().use_beside(key);
+        UserUse::from_history(present, &self.context.history, &key.lab.user)
     }
 
     /// Stops a lab. Returns when the stop has begun. `user` is set when users stop their own lab; the policies are then

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ENV_KEY_PREFIX, LabSection, LabService, ReservedEnv, SecretKey, TOKEN_KEY};
+use super::{ENV_KEY_PREFIX, LabSection, LabService, REQUEST_KEY, ReservedEnv, SecretKey, TOKEN_KEY};
 use crate::config::NamespaceReclaim;
 use crate::names::{EnvName, Fields, LabelKey, LabelValue, Template, TemplateScope};
 use crate::values::field_error::FieldError;
@@ -108,6 +108,11 @@ impl LabConfig {
                 errors.push(FieldError::new(
                     &field,
                     "`env.` begins the keys of environment variables; rename the secret's key",
+                ));
+            } else if secret.key == REQUEST_KEY {
+                errors.push(FieldError::new(
+                    &field,
+                    "`wasmspawner.request` is the key of the request for the lab; rename the secret's key",
                 ));
             } else if !keys.insert(&secret.key) {
                 errors.push(FieldError::new(

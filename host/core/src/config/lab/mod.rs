@@ -19,5 +19,5 @@ pub use readiness_probe::ReadinessProbe;
 pub use reserved_env::ReservedEnv;
 pub use section::{ImagePullPolicy, LabSection, MaxTimeLimits, SecurityLifts};
 pub use service::{Entrance, LabService};
-pub use site_secret::{ENV_KEY_PREFIX, SecretKey, SiteSecret, SiteSecretData, TOKEN_KEY};
+pub use site_secret::{ENV_KEY_PREFIX, REQUEST_KEY, SecretKey, SiteSecret, SiteSecretData, TOKEN_KEY};
 pub use user_files::UserFiles;

@@ -45,3 +45,6 @@ pub const TOKEN_KEY: &str = "token";
 
 /// Prefix of the keys that hold environment variables in the lab's Secret.
 pub const ENV_KEY_PREFIX: &str = "env.";
+
+/// The key of the request for the lab in the lab's Secret.
+pub const REQUEST_KEY: &str = "wasmspawner.request";

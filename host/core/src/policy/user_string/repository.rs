@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The largest length of a path, in bytes.
 const MAX_PATH_BYTES: usize = 200;
 
 /// The path of a repository, such as `org/project`: two or more parts of letters, digits, `.`, `_` and `-`. The path
 /// becomes a part of a URL, so it must not be a URL itself, and no part may be `.` or `..`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Repository(String);
 
 /// Text that is not the path of a repository.
@@ -26,6 +29,14 @@ impl Repository {
         };
         let is_path = text.len() <= MAX_PATH_BYTES && text.contains('/') && text.split('/').all(is_part);
         is_path.then(|| Self(text.to_owned())).ok_or(InvalidRepository)
+    }
+}
+
+impl TryFrom<String> for Repository {
+    type Error = InvalidRepository;
+
+    fn try_from(text: String) -> Result<Self, InvalidRepository> {
+        Self::parse(&text)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::Repository;
 use crate::names::{ObjectName, ServerName, extract};
 use crate::values::digest::Digest;
@@ -13,7 +15,8 @@ const MAX_READABLE_LENGTH: usize = 40;
 const DIGITS: usize = 8;
 
 /// The properties of a lab, as a user string states them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// The blueprint of the lab.
     pub blueprint: Option<ObjectName>,
