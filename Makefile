@@ -97,7 +97,7 @@ signatures: ## policies that cosign itself has signed; builds it the first time,
 	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(VENV)/python tests/signatures/run.py test $(TARGET)/debug/wasmspawner
 
-soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
+soak: ## random faults of the cluster and of one process or two, 1000 schedules each (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
 
 policy-soak: ## a million calls of policies that are replaced every second (POLICY_CALLS=1000000); a minute, with figures

@@ -204,9 +204,29 @@ impl Service {
 
     /// Asks the service to end with SIGTERM, as a cluster does.
     pub fn ask_to_end(&self) -> anyhow::Result<()> {
+        self.signal("-TERM")
+    }
+
+    /// Stops the process as SIGSTOP does: it knows nothing of the time that passes until it is continued.
+    pub fn freeze(&self) -> anyhow::Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// Continues a process that was stopped.
+    pub fn thaw(&self) -> anyhow::Result<()> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> anyhow::Result<()> {
         let process = self.process.as_ref().context("it does not run")?;
-        Command::new("kill").args(["-TERM", &process.id().to_string()]).status()?;
+        Command::new("kill").args([signal, &process.id().to_string()]).status()?;
         Ok(())
+    }
+
+    /// True if the process has ended by itself, or was never begun.
+    pub fn has_ended(&mut self) -> anyhow::Result<bool> {
+        let Some(process) = &mut self.process else { return Ok(true) };
+        Ok(process.try_wait()?.is_some())
     }
 
     /// Asks the service to end, and waits until it has ended.

@@ -64,33 +64,23 @@ impl Setup {
 
     async fn on(cluster: Client, home: String, prefix: String, change: impl FnOnce(&mut Value)) -> Self {
         make::<CustomResourceDefinition>(Api::all(cluster.clone()), record::definition()).await;
-        let pods = SimulatedOptions { ready: Duration::from_millis(100), ..SimulatedOptions::default() };
-        let pods = KubeletOptions::new(NODE, Runtime::Simulated(pods));
-        let stop = CancellationToken::new();
-        let kubelet = tokio::spawn(Kubelet::new(cluster.clone(), pods).unwrap().run(stop.clone()));
-        let proxy = Proxy::start(cluster.clone()).await.unwrap();
-
-        let service = Service::prepare(BINARY, |_| {}).unwrap();
+        let kubelet = kubelet(&cluster);
         let mut retains = false;
-        let kubeconfig = service.folder().join("kubeconfig");
-        std::fs::write(&kubeconfig, proxy.kubeconfig()).unwrap();
-        service
-            .reconfigure(|config| {
-                config.as_object_mut().unwrap().remove("embedded");
-                config["kubernetes"] =
-                    json!({ "kubeconfig": kubeconfig, "namespace": home, "instance": home });
-                // Tests repeat refused requests without pauses.
-                config["limits"] = json!({ "per_user": { "spawns_per_minute": 1_000_000 } });
-                change(config);
-                retains = config["kubernetes"]["namespaces"] == "retain";
-            })
-            .unwrap();
-        let kubelet = (stop.drop_guard(), kubelet);
+        let (service, proxy) = process(&cluster, &home, |config| {
+            change(config);
+            retains = config["kubernetes"]["namespaces"] == "retain";
+        })
+        .await;
         let mut setup = Self { service, proxy, cluster, home, prefix, retains, kubelet };
         eventually("records are served", async || setup.records().list(&ListParams::default()).await.ok())
             .await;
         setup.service.run().await.unwrap();
         setup
+    }
+
+    /// Prepares another process of the same installation, with a proxy of its own.
+    pub(crate) async fn another(&self, change: impl FnOnce(&mut Value)) -> (Service, Proxy) {
+        process(&self.cluster, &self.home, change).await
     }
 
     /// Deletes what the test created in a shared cluster.
@@ -174,6 +164,33 @@ impl Setup {
         };
         api.list(&ListParams::default().labels(SPAWN_LABEL)).await.unwrap().items
     }
+}
+
+/// Runs the pods of the cluster, in simulation.
+fn kubelet(cluster: &Client) -> (DropGuard, JoinHandle<()>) {
+    let pods = SimulatedOptions { ready: Duration::from_millis(100), ..SimulatedOptions::default() };
+    let pods = KubeletOptions::new(NODE, Runtime::Simulated(pods));
+    let stop = CancellationToken::new();
+    let kubelet = tokio::spawn(Kubelet::new(cluster.clone(), pods).unwrap().run(stop.clone()));
+    (stop.drop_guard(), kubelet)
+}
+
+/// Prepares a service that reaches its cluster through a proxy. Its namespace is `home`.
+async fn process(cluster: &Client, home: &str, change: impl FnOnce(&mut Value)) -> (Service, Proxy) {
+    let proxy = Proxy::start(cluster.clone()).await.unwrap();
+    let service = Service::prepare(BINARY, |_| {}).unwrap();
+    let kubeconfig = service.folder().join("kubeconfig");
+    std::fs::write(&kubeconfig, proxy.kubeconfig()).unwrap();
+    service
+        .reconfigure(|config| {
+            config.as_object_mut().unwrap().remove("embedded");
+            config["kubernetes"] = json!({ "kubeconfig": kubeconfig, "namespace": home, "instance": home });
+            // Tests repeat refused requests without pauses.
+            config["limits"] = json!({ "per_user": { "spawns_per_minute": 1_000_000 } });
+            change(config);
+        })
+        .unwrap();
+    (service, proxy)
 }
 
 /// The kinds of objects that a lab may have in its namespace.

@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{Pod, Secret};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
@@ -41,7 +40,7 @@ async fn one_process_leads_and_another_takes_over() {
     let epoch = epoch_of(&site, "eve").await;
 
     // The first process does not know that it is no longer the leader.
-    signal(&first, Signal::STOP);
+    first.freeze().unwrap();
     second.until_ready().await.unwrap();
     let (ada, eve) = (second.user("ada").unwrap(), second.user("eve").unwrap());
     until_running(&ada, "ada").await;
@@ -51,7 +50,7 @@ async fn one_process_leads_and_another_takes_over() {
     assert!(epoch_of(&site, "eve").await > epoch);
     until(async || record_of(&site, "eve").await["status"]["status"] == "running").await;
     let (record, pod) = (record_of(&site, "eve").await, uid_of_pod(&site, "eve").await);
-    signal(&first, Signal::CONT);
+    first.thaw().unwrap();
     first.death().await.unwrap();
     assert!(first.log().contains("another process leads now"), "{}", first.log());
     assert_eq!((record_of(&site, "eve").await, uid_of_pod(&site, "eve").await), (record, pod));
@@ -209,7 +208,7 @@ async fn requests_are_led_to_the_process_that_leads() {
     // While it hands over, whoever follows the Service is answered, and what was begun is finished.
     let (of_first, of_second) = (first.user("ada").unwrap(), second.user("ada").unwrap());
     assert_eq!(first.user("eve").unwrap().stop("eve").await.unwrap().status, 202);
-    signal(&first, Signal::TERM);
+    first.ask_to_end().unwrap();
     until(async || {
         let answer = if addresses(&slices).await == [here.to_string()] {
             of_first.lab("ada").await
@@ -313,11 +312,6 @@ async fn addresses(slices: &Api<EndpointSlice>) -> Vec<String> {
 
 fn addresses_in(slice: EndpointSlice) -> Vec<String> {
     slice.endpoints.into_iter().flatten().flat_map(|endpoint| endpoint.addresses).collect()
-}
-
-fn signal(service: &Service, signal: Signal) {
-    let pid = i32::try_from(service.pid().unwrap()).unwrap();
-    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
 async fn record_of(site: &Site, user: &str) -> Value {

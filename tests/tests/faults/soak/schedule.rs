@@ -69,6 +69,57 @@ impl Schedule {
     }
 }
 
+/// The steps of a run with two processes, in order.
+#[derive(Debug)]
+pub(crate) struct PairSchedule {
+    pub(crate) seed: u64,
+    pub(crate) steps: Vec<PairStep>,
+}
+
+/// One step of a run with two processes. Users and processes are identified by numbers.
+#[derive(Debug, Clone)]
+pub(crate) enum PairStep {
+    Spawn(usize),
+    Stop(usize),
+    DeletePod(usize),
+    /// Something happens to one of the processes.
+    Trouble(usize, Trouble),
+    /// Ends all trouble.
+    Heal,
+    /// Waits until the user's lab has no operation under way, or for a moment.
+    Await(usize),
+}
+
+/// Trouble of one process.
+#[derive(Debug, Clone)]
+pub(crate) enum Trouble {
+    /// The process is killed, and started again.
+    Kill,
+    /// The process is stopped, and does not notice it.
+    Freeze,
+    /// The process continues.
+    Thaw,
+    /// The process is asked to end, and started again when it has ended.
+    Terminate,
+    /// The process does not reach the API server.
+    CutOff,
+    /// A fault for requests of the process that match the pattern, this number of times.
+    Fault(&'static str, Fault, usize),
+}
+
+impl PairSchedule {
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let steps = (0..8 + random.below(12)).map(|_| random.pair_step()).collect();
+        Self { seed, steps }
+    }
+
+    /// The name of a user; it is different in every run.
+    pub(crate) fn user(&self, number: usize) -> String {
+        format!("p{}n{number}x", self.seed)
+    }
+}
+
 /// A generator of random numbers: splitmix64.
 struct Random(u64);
 
@@ -98,6 +149,29 @@ impl Random {
             76..79 => Step::Outage,
             79..86 => Step::Heal,
             _ => Step::Await(user),
+        }
+    }
+
+    fn pair_step(&mut self) -> PairStep {
+        let user = self.below(USERS);
+        match self.below(100) {
+            0..30 => PairStep::Spawn(user),
+            30..40 => PairStep::Stop(user),
+            40..43 => PairStep::DeletePod(user),
+            43..70 => PairStep::Trouble(self.below(2), self.trouble()),
+            70..76 => PairStep::Heal,
+            _ => PairStep::Await(user),
+        }
+    }
+
+    fn trouble(&mut self) -> Trouble {
+        match self.below(10) {
+            0..3 => Trouble::Kill,
+            3..5 => Trouble::Freeze,
+            5 => Trouble::Thaw,
+            6 => Trouble::Terminate,
+            7 => Trouble::CutOff,
+            _ => Trouble::Fault(PATTERNS[self.below(PATTERNS.len())], self.fault(), 1 + self.below(4)),
         }
     }
 
