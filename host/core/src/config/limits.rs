@@ -51,9 +51,14 @@ pub struct LimitsConfig {
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub drain: SignedDuration,
-    /// Number of failed downloads of an image after which a spawn fails.
+    /// Number of failed downloads of an image after which a spawn fails, unless the cause may pass by itself.
     #[schemars(range(min = 1))]
     pub image_pull_failures: u32,
+    /// How long the downloads of an image may fail for a reason that may pass by itself: a limit of the registry or the
+    /// kubelet, no answer, a fault of the registry, a full disk.
+    #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
+    pub image_pull_patience: SignedDuration,
     /// How long a container may fail to be configured, because a Secret it refers to may be created late.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
@@ -85,6 +90,7 @@ impl Default for LimitsConfig {
             failed_kept: SignedDuration::from_hours(24),
             drain: SignedDuration::from_secs(20),
             image_pull_failures: stages.image_pull_failures,
+            image_pull_patience: stages.image_pull_patience,
             config_error_grace: stages.config_error_grace,
             history: SignedDuration::from_hours(48),
             history_operations: 20_000,
@@ -103,6 +109,7 @@ impl LimitsConfig {
         StagePolicy {
             restarts: self.restarts,
             image_pull_failures: self.image_pull_failures,
+            image_pull_patience: self.image_pull_patience,
             config_error_grace: self.config_error_grace,
             ..StagePolicy::default()
         }

@@ -22,6 +22,7 @@ pub(super) fn build(init: &InitContainer, spawn: &ValidatedSpawn) -> Container {
         command: words(&init.command),
         args: words(&init.args),
         env: Some(variables),
+        termination_message_policy: Some(lab_container::LAST_LINES_OF_LOG.to_owned()),
         resources: init.resources.as_ref().and_then(resources::requirements),
         volume_mounts: Some(mounts.chain(init.mounts.iter().map(volume::mount)).collect()),
         ..Container::default()

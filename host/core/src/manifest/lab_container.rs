@@ -12,6 +12,9 @@ use crate::policy::compose::{CheckedProbe, LabValue};
 /// Failure threshold of the startup probe: more failures than occur in the longest time that a spawn may take.
 const FAILURES_OF_A_DAY: i32 = 86_400;
 
+/// The policy with which the kubelet reports the last lines of a failed container's log (`terminationMessagePolicy`).
+pub(super) const LAST_LINES_OF_LOG: &str = "FallbackToLogsOnError";
+
 /// Builds the container in which the single-user server runs.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
     let config = &spawn.config;
@@ -37,6 +40,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
         volume_mounts: Some(volume::lab_mounts(spawn)),
         startup_probe: startup_probe(spawn),
         readiness_probe: readiness_probe(spawn),
+        termination_message_policy: Some(LAST_LINES_OF_LOG.to_owned()),
         ..Container::default()
     }
 }

@@ -1,5 +1,6 @@
 //! Small values that are checked when they are read: digests, port ranges, patterns, secrets.
 
+pub mod credential;
 pub mod difference;
 pub mod digest;
 pub mod field_error;

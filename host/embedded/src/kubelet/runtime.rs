@@ -75,6 +75,14 @@ impl PodRuntime {
         }
     }
 
+    /// Returns the end of the log of a container's run, if it has one.
+    pub(crate) fn end_of_log(&self, container: &str, restarts: i32) -> Option<String> {
+        match self {
+            Self::Process(pod) => pod.end_of_log(container, restarts),
+            Self::Simulated(_) => None,
+        }
+    }
+
     /// Brings the status of a container up to date after a restart of this program. Returns its run, if it still runs.
     pub(crate) fn adopt(&self, uid: &str, known: &mut ContainerStatus, now: Timestamp) -> Option<Run> {
         match self {

@@ -196,6 +196,6 @@ mod tests {
     fn an_unknown_key_is_named_with_its_line() {
         let (code, _, problems) = check(&format!("{LEAST}limits:\n  spwan: 5m\n"));
         assert_eq!(code, ExitCode::FAILURE);
-        insta::assert_snapshot!(problems, @r"the configuration site.yaml cannot be used: limits.spwan: line 3 column 3: unknown field `spwan`, expected one of spawn, delete, concurrent_spawns, per_user, reconcile_every, restarts, running_restarts, restart_window, force_delete_after, failed_kept, drain, image_pull_failures, config_error_grace, history, history_operations");
+        insta::assert_snapshot!(problems, @r"the configuration site.yaml cannot be used: limits.spwan: line 3 column 3: unknown field `spwan`, expected one of spawn, delete, concurrent_spawns, per_user, reconcile_every, restarts, running_restarts, restart_window, force_delete_after, failed_kept, drain, image_pull_failures, image_pull_patience, config_error_grace, history, history_operations");
     }
 }

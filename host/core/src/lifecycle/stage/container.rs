@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{
     Container as ContainerSpec, ContainerState, ContainerStateTerminated, ContainerStatus, PodSpec, PodStatus,
 };
 
+use super::message;
 use super::reason::Reason;
 
 /// The role of a container.
@@ -60,6 +61,8 @@ pub(super) struct End {
     pub(super) exit_code: i32,
     pub(super) signal: Option<i32>,
     pub(super) reason: Option<Reason>,
+    /// The last lines of its log, or what it has written as the reason.
+    pub(super) last_words: Option<String>,
 }
 
 impl Container {
@@ -174,7 +177,8 @@ impl From<&ContainerState> for State {
 impl From<&ContainerStateTerminated> for End {
     fn from(end: &ContainerStateTerminated) -> Self {
         let reason = end.reason.as_deref().and_then(Reason::known);
-        Self { exit_code: end.exit_code, signal: end.signal, reason }
+        let last_words = end.message.as_deref().and_then(message::last_words);
+        Self { exit_code: end.exit_code, signal: end.signal, reason, last_words }
     }
 }
 

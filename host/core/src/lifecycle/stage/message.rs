@@ -1,8 +1,53 @@
 //! Sentences for the user. `noun` names the pod: a lab, or a child of a lab. The cluster's own message follows in
 //! brackets, for those who help the user.
 
+use super::pull_cause::PullCause;
+use crate::values::credential::redact_line;
+
 /// Largest length of the cluster's message in characters; the rest is cut off.
 const MAX_DETAIL_CHARS: usize = 300;
+
+/// Largest number of lines of a log in a message, and their largest length together, in characters.
+const MAX_LAST_LINES: usize = 3;
+const MAX_LAST_CHARS: usize = 300;
+
+/// Returns the last lines of a log in one line, without credentials. `None` if there is no text.
+pub(super) fn last_words(log: &str) -> Option<String> {
+    let lines = log.lines().map(printable).filter(|line| !line.is_empty());
+    let lines: Vec<String> = lines.map(|line| redact_line(&line)).collect();
+    let text = lines[lines.len().saturating_sub(MAX_LAST_LINES)..].join(" / ");
+    let cut = text.chars().count().saturating_sub(MAX_LAST_CHARS);
+    match text.char_indices().nth(cut) {
+        None => None,
+        Some(_) if cut == 0 => Some(text),
+        Some((begin, _)) => Some(format!("...{}", &text[begin..])),
+    }
+}
+
+/// Returns a line without the sequences and characters with which programs control a terminal.
+fn printable(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            // A sequence such as `ESC [ 1 ; 31 m` ends with a letter.
+            let _ = chars.by_ref().find(char::is_ascii_alphabetic);
+        } else if c == '\t' {
+            text.push(' ');
+        } else if !c.is_control() {
+            text.push(c);
+        }
+    }
+    text.trim().to_owned()
+}
+
+/// Returns `text`, followed by the last lines of a container's log if there are any.
+fn with_last_words(text: String, last: Option<&str>) -> String {
+    match last {
+        None => text,
+        Some(last) => format!("{text} It printed last: {last}"),
+    }
+}
 
 /// Returns `text`, followed by the cluster's message in brackets if there is one.
 pub(super) fn with_detail(text: &str, detail: &str) -> String {
@@ -14,38 +59,17 @@ pub(super) fn with_detail(text: &str, detail: &str) -> String {
     }
 }
 
-pub(super) fn image_pull(image: &str, detail: &str) -> String {
-    let detail = pull_error(detail);
-    with_detail(&format!("The image {image} could not be downloaded: {}", pull_cause(detail)), detail)
+/// Returns the sentence for a failed download. `again` is true if the kubelet's next attempts are waited for.
+pub(super) fn image_pull(image: &str, cause: PullCause, again: bool, detail: &str) -> String {
+    let again = if again { "; the cluster tries again" } else { "" };
+    with_detail(&format!("The image {image} could not be downloaded: {}{again}", cause.text()), detail)
 }
 
 /// Returns the runtime's own message. In the event it follows `Failed to pull image "NAME": `; the container's state
 /// has no such prefix.
-fn pull_error(detail: &str) -> &str {
+pub(super) fn pull_error(detail: &str) -> &str {
     let event = detail.strip_prefix("Failed to pull image \"").and_then(|rest| rest.split_once("\": "));
     event.map_or(detail, |(_, error)| error)
-}
-
-/// Returns the cause of a failed download, from the message of registry or runtime. These messages are not a stable
-/// interface, so the cause may be missing.
-fn pull_cause(detail: &str) -> &'static str {
-    let detail = detail.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| detail.contains(word));
-    if says(&["unauthorized", "denied", "forbidden", "authentication required"]) {
-        "the registry refuses access to it, or it does not exist"
-    } else if says(&["not found", "manifest unknown", "does not exist"]) {
-        "the registry has no image of this name and tag"
-    } else if says(&["no match for platform", "no matching manifest"]) {
-        "it is not made for this cluster's machines"
-    } else if says(&["no space left"]) {
-        "the machine's disk is full"
-    } else if says(&["timeout", "no such host", "refused", "unreachable", "tls", "x509", "eof"]) {
-        "its registry does not answer"
-    } else if says(&["too many requests", "toomanyrequests", "rate limit"]) {
-        "its registry allows no more downloads for now"
-    } else {
-        "the cluster gave up on it"
-    }
 }
 
 pub(super) fn invalid_image(image: &str) -> String {
@@ -71,21 +95,32 @@ pub(super) fn out_of_memory_and_restarted(what: &str) -> String {
     )
 }
 
-pub(super) fn crash_loop(what: &str, restarts: u32, ending: &str) -> String {
+/// How a container ended, in words, and the last lines of its log.
+pub(super) struct Ending {
+    pub(super) how: String,
+    pub(super) last_words: Option<String>,
+}
+
+pub(super) fn crash_loop(what: &str, restarts: u32, ending: &Ending) -> String {
     let times = if restarts == 1 { "once".to_owned() } else { format!("{restarts} times") };
-    format!("{what} stopped unexpectedly ({ending}) and was restarted {times} in vain.")
+    let text = format!("{what} stopped unexpectedly ({}) and was restarted {times} in vain.", ending.how);
+    with_last_words(text, ending.last_words.as_deref())
 }
 
-pub(super) fn restarted(what: &str, restart: u32, of: u32, ending: &str) -> String {
-    format!("{what} stopped unexpectedly ({ending}) and is being restarted ({restart} of {of}).")
+pub(super) fn restarted(what: &str, restart: u32, of: u32, ending: &Ending) -> String {
+    let text =
+        format!("{what} stopped unexpectedly ({}) and is being restarted ({restart} of {of}).", ending.how);
+    with_last_words(text, ending.last_words.as_deref())
 }
 
-pub(super) fn stopping(what: &str, ending: &str) -> String {
-    format!("{what} stopped unexpectedly ({ending}) and is being restarted.")
+pub(super) fn stopping(what: &str, ending: &Ending) -> String {
+    let text = format!("{what} stopped unexpectedly ({}) and is being restarted.", ending.how);
+    with_last_words(text, ending.last_words.as_deref())
 }
 
-pub(super) fn ended_badly(what: &str, ending: &str) -> String {
-    format!("{what} stopped unexpectedly ({ending}).")
+pub(super) fn ended_badly(what: &str, ending: &Ending) -> String {
+    let text = format!("{what} stopped unexpectedly ({}).", ending.how);
+    with_last_words(text, ending.last_words.as_deref())
 }
 
 pub(super) fn unschedulable(noun: &str, detail: &str) -> String {
@@ -142,4 +177,19 @@ pub(super) fn evicted(noun: &str, detail: &str) -> String {
 
 pub(super) fn deadline_exceeded(noun: &str) -> String {
     format!("Your {noun} reached the longest time it was allowed to run.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_of_a_log_are_one_line_without_colours_and_credentials() {
+        let log = "first\n\nTraceback:\n  File \"a\"\n\u{1b}[1;31mError\u{1b}[0m: API_TOKEN=abc is wrong\n";
+        let expected = r#"Traceback: / File "a" / Error: API_TOKEN=<redacted> is wrong"#;
+        assert_eq!(last_words(log).as_deref(), Some(expected));
+        assert_eq!(last_words(" \n\n"), None);
+        let cut = last_words(&"ü".repeat(5_000)).unwrap();
+        assert_eq!(cut.chars().count(), MAX_LAST_CHARS + 3);
+    }
 }

@@ -15,6 +15,7 @@ mod notes;
 mod pod;
 mod policy;
 mod pull;
+mod pull_cause;
 mod reason;
 mod state_fault;
 

@@ -16,6 +16,8 @@ pub struct StagePolicy {
     pub restarts: u32,
     /// Number of failed downloads of one image that end a spawn; 0 counts as 1.
     pub image_pull_failures: u32,
+    /// The time for which downloads may fail for a reason that passes by itself, such as a limit of the registry.
+    pub image_pull_patience: SignedDuration,
     /// The time for which a container may fail to be created, because a Secret may be created late.
     pub config_error_grace: SignedDuration,
     /// The time for which a volume may fail to mount before it is reported; most mount at the second attempt.
@@ -40,6 +42,7 @@ impl Default for StagePolicy {
             was_ready: false,
             restarts: 2,
             image_pull_failures: 1,
+            image_pull_patience: SignedDuration::from_mins(5),
             config_error_grace: SignedDuration::from_secs(20),
             mount_grace: SignedDuration::from_secs(30),
             unhealthy_grace: SignedDuration::from_secs(20),

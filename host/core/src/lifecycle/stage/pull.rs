@@ -18,6 +18,8 @@ pub(super) struct Pulls<'a> {
     pub(super) last_success: Option<Timestamp>,
     /// The reason why the last download failed.
     pub(super) failure: Option<&'a str>,
+    /// The time at which a download first failed.
+    pub(super) first_failure: Option<Timestamp>,
 }
 
 impl<'a> Pulls<'a> {
@@ -41,6 +43,7 @@ impl<'a> Pulls<'a> {
                 Some(Reason::Failed) if is_pull_failure(event.message) => {
                     pulls.failed = pulls.failed.saturating_add(event.count);
                     pulls.failure = Some(event.message);
+                    pulls.first_failure = pulls.first_failure.into_iter().chain(event.first).min();
                 }
                 _ => {}
             }

@@ -4,16 +4,18 @@ use jiff::Timestamp;
 
 use super::container::{Container, End, Role};
 use super::event::{EventSubject, EventView};
+use super::message::Ending;
 use super::notes::Notes;
 use super::pod::ObservedPod;
 use super::pull::{Pulls, is_pull_failure};
+use super::pull_cause::PullCause;
 use super::reason::Reason;
 use super::{Finding, Severity, StagePolicy, message};
 
 /// Adds at most one finding for each container.
 pub(super) fn note(pod: &ObservedPod, events: &[EventView<'_>], policy: &StagePolicy, notes: &mut Notes) {
     for container in &pod.containers {
-        let fault = image_fault(container, events, policy)
+        let fault = image_fault(pod, container, events, policy, notes)
             .or_else(|| create_fault(pod, container, events, policy, notes))
             .or_else(|| run_fault(pod, container, policy));
         if let Some(Fault { severity, reason, message }) = fault {
@@ -44,8 +46,15 @@ impl Fault {
     }
 }
 
-/// Returns a fault of the image: its name is invalid, or its download fails.
-fn image_fault(container: &Container, events: &[EventView<'_>], policy: &StagePolicy) -> Option<Fault> {
+/// Returns a fault of the image: its name is invalid, or its download fails. A failure that may pass by itself is waited for:
+/// the kubelet tries again, after pauses of up to five minutes.
+fn image_fault(
+    pod: &ObservedPod,
+    container: &Container,
+    events: &[EventView<'_>],
+    policy: &StagePolicy,
+    notes: &mut Notes,
+) -> Option<Fault> {
     let image = container.image.as_str();
     let detail = container.waiting().and_then(|waiting| waiting.message.as_deref());
     let pulls = Pulls::from_events(&container.name, events);
@@ -67,9 +76,13 @@ fn image_fault(container: &Container, events: &[EventView<'_>], policy: &StagePo
         _ if !container.has_run() && pulls.has_only_failed() => Reason::ErrImagePull,
         _ => return None,
     };
-    let message = message::image_pull(image, pulls.failure.or(detail).unwrap_or_default());
-    let patience_is_over = pulls.failed.max(1) >= policy.image_pull_failures;
-    Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
+    let detail = message::pull_error(pulls.failure.or(detail).unwrap_or_default());
+    let cause = PullCause::from_message(detail);
+    let since = pulls.first_failure.or_else(|| pod.began_at());
+    let waits = cause.may_pass() && !notes.has_passed(policy.image_pull_patience, since);
+    let again = waits || pulls.failed.max(1) < policy.image_pull_failures;
+    let message = message::image_pull(image, cause, again, detail);
+    Some(if again { Fault::warning(reason, message) } else { Fault::critical(reason, message) })
 }
 
 /// Returns a fault of the container's creation: an object that the container refers to is missing, or the runtime
@@ -165,12 +178,13 @@ fn ran_out_of_memory(end: &End) -> bool {
     end.reason == Some(Reason::OOMKilled)
 }
 
-fn ending(end: Option<&End>) -> String {
-    match end {
+fn ending(end: Option<&End>) -> Ending {
+    let how = match end {
         Some(end) if end.signal.unwrap_or(0) != 0 => format!("signal {}", end.signal.unwrap_or(0)),
         Some(end) => format!("exit code {}", end.exit_code),
         None => "the cluster does not say how".to_owned(),
-    }
+    };
+    Ending { how, last_words: end.and_then(|end| end.last_words.clone()) }
 }
 
 /// Returns the name of the container in messages for the user.

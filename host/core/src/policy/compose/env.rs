@@ -11,6 +11,7 @@ use crate::names::EnvName;
 use crate::names::lab::LabKey;
 use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
 use crate::users::quota::Quantity;
+use crate::values::credential::REDACTED;
 use crate::values::secret::SecretString;
 
 /// Largest environment in bytes. A `ConfigMap` holds 1 MiB, and part of that is left for names and metadata.
@@ -31,9 +32,6 @@ pub enum LabValue {
 
 /// The environment of a lab.
 pub type LabEnv = BTreeMap<EnvName, LabValue>;
-
-/// The text that is shown in place of a credential.
-pub const REDACTED: &str = "<redacted>";
 
 pub(super) fn lab_env(
     inputs: &SpawnInputs<'_>,

@@ -18,7 +18,7 @@ mod validated;
 mod verdict;
 mod workload_access;
 
-pub use env::REDACTED;
+pub use crate::values::credential::REDACTED;
 pub use env::{LabEnv, LabValue};
 pub use image::IMAGE_OF_LAB;
 pub use inputs::{ImageInputs, SpawnInputs};

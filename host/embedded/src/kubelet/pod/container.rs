@@ -45,7 +45,11 @@ impl Worker {
                 }
             }
             if let Some(run) = next.take() {
-                let exit = self.attend(container, init, run, stop).await;
+                let mut exit = self.attend(container, init, run, stop).await;
+                let policy = container.termination_message_policy.as_deref();
+                if exit.code != 0 && exit.message.is_empty() && policy == Some("FallbackToLogsOnError") {
+                    exit.message = self.runtime.end_of_log(name, restarts).unwrap_or_default();
+                }
                 self.record_end(name, init, exit);
             }
             let end = self.end_of(name)?;

@@ -85,6 +85,17 @@ fn tail_offset(text: &[u8], lines: u64) -> u64 {
     newlines.map(|(at, _)| at as u64 + 1).nth(lines - 1).unwrap_or(0)
 }
 
+/// The largest part of a log that the kubelet takes for the message of a container that has failed: lines, and bytes.
+const MESSAGE_LINES: u64 = 80;
+const MESSAGE_BYTES: usize = 2048;
+
+/// Returns the end of a log, as the kubelet's `FallbackToLogsOnError` does.
+pub(super) fn message_from_log(log: &[u8]) -> String {
+    let lines = usize::try_from(tail_offset(log, MESSAGE_LINES)).unwrap_or_default();
+    let begin = lines.max(log.len().saturating_sub(MESSAGE_BYTES));
+    String::from_utf8_lossy(&log[begin..]).into_owned()
+}
+
 /// Cuts every log that is longer than the limit. The old part is kept in a file beside it, and the process continues at
 /// the start of the log.
 pub(crate) fn cut_logs(state: &StateDirectory, limit: u64) -> io::Result<()> {
@@ -117,6 +128,13 @@ mod tests {
             assert_eq!(tail_offset(b"one\ntwo\nthree\n", lines), expect, "{lines}");
         }
         assert_eq!((tail_offset(b"one\ntwo", 1), tail_offset(b"", 1)), (4, 0));
+    }
+
+    #[test]
+    fn the_message_of_a_failed_container_is_the_end_of_its_log() {
+        assert_eq!(message_from_log(b"one\ntwo\n"), "one\ntwo\n");
+        assert_eq!(message_from_log(&[b'\n'; 100]).len(), 80);
+        assert_eq!(message_from_log(&[b'x'; 5000]).len(), 2048);
     }
 
     #[tokio::test]

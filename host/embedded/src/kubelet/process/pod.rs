@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::directory::{PodDirectory, StateDirectory};
 use super::group::kill_marked;
 use super::launch::Launch;
+use super::logs::message_from_log;
 use super::record::ProcessRecord;
 use super::run::{ProcessRun, exit_code};
 use crate::kubelet::ProcessOptions;
@@ -57,6 +58,13 @@ impl PodProcess {
         let of_pod = ("activeDeadlineSeconds".to_owned(), spec.active_deadline_seconds.is_some());
         let (field, _) = of_containers.chain([of_pod]).find(|(_, used)| *used)?;
         Some(format!("the one-machine cluster does not support this: {field}"))
+    }
+
+    /// Returns the end of the log of a container's run.
+    pub(crate) fn end_of_log(&self, container: &str, restarts: i32) -> Option<String> {
+        // Logs are cut before they become too large to be read at once.
+        let log = fs::read(self.directory.container(container).log(restarts)).ok()?;
+        Some(message_from_log(&log))
     }
 
     /// Brings the status of a container up to date. Returns its process, if it still runs.

@@ -108,10 +108,13 @@ async fn a_crashing_process_is_restarted_and_its_logs_are_kept() {
     let text = r#"echo x >>"$WASMSPAWNER_MOUNT_COUNT/n"; runs=$(wc -l <"$WASMSPAWNER_MOUNT_COUNT/n"); echo "run $runs"; [ "$runs" -gt 2 ] || exit 7; sleep 600"#;
     let mut spec = script(text);
     spec["volumes"] = json!([{"name": "count", "emptyDir": {}}]);
+    spec["containers"][0]["terminationMessagePolicy"] = json!("FallbackToLogsOnError");
     spec["containers"][0]["volumeMounts"] = json!([{"name": "count", "mountPath": "/count"}]);
     cluster.lab(&[], spec).await;
     let pod = cluster.until("restarted twice", |pod| notebook(pod).restart_count == 2 && is_ready(pod)).await;
     assert_eq!(ends(&pod)[1], Some((7, "Error".to_owned())));
+    let end = notebook(&pod).last_state.unwrap().terminated.unwrap();
+    assert_eq!(end.message.as_deref(), Some("run 2\n"));
     cluster.until_event("BackOff", "Back-off restarting failed container").await;
     let mut current = cluster.pods().log_stream("nb", &follow()).await.map(Box::pin).unwrap();
     let mut first = [0; 6];
