@@ -24,6 +24,14 @@ pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry) {
     frames.push('\n');
 }
 
+/// Writes the URL of a lab that has been started, before the event that ends the operation. That event has not been
+/// received yet, so this one has no id.
+pub(super) fn write_url(frames: &mut String, url: &str) {
+    frames.push_str("event: url\n");
+    data(frames, url);
+    frames.push('\n');
+}
+
 fn kind(entry: &Entry) -> &'static str {
     match entry {
         Entry::Info(_) => "info",
@@ -73,6 +81,13 @@ data: {"stage":"Pulling","reason":"Pulling","message":"a\nb","progress":35,"at":
 
 "#;
         assert_eq!(frame(Entry::Stage(report)), expected);
+    }
+
+    #[test]
+    fn a_url_has_no_id_so_that_a_broken_stream_goes_on_before_it() {
+        let mut frames = String::new();
+        write_url(&mut frames, "http://10.2.3.4:8888/user/ada/");
+        assert_eq!(frames, "event: url\ndata: http://10.2.3.4:8888/user/ada/\n\n");
     }
 
     #[test]
