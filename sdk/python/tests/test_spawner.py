@@ -290,7 +290,7 @@ async def test_poll_keeps_its_last_answer_while_the_service_is_unavailable(servi
 async def test_poll_of_a_restarted_hub(spawner):
     spawner.api_url = "http://127.0.0.1:9"
     assert await spawner.poll() == 0
-    spawner.load_state({"user": "ada", "server": "", "starting": False})
+    spawner.load_state({"user": "ada", "server": ""})
     assert await spawner.poll() is None
 
 
@@ -302,9 +302,9 @@ async def test_state(service, spawner):
     service.on(LAB, RUNNING)
     start = spawner.start()
     # JupyterHub commits its database here. A Hub that ends after that finds the lab that it was starting.
-    assert spawner.orm_spawner.state.items() >= {"user": "ada", "server": "", "starting": True}.items()
+    assert spawner.orm_spawner.state.items() >= {"user": "ada", "server": ""}.items()
     await start
-    assert spawner.get_state() == {"user": "ada", "server": "", "starting": False}
+    assert spawner.get_state() == {"user": "ada", "server": ""}
     spawner.clear_state()
     assert spawner.get_state() == {}
 
@@ -351,8 +351,8 @@ async def test_a_server_is_not_renamed_while_its_volumes_are_unknown(service, sp
 
 
 async def test_a_lab_whose_start_was_cut_off_is_waited_for_while_the_service_is_away(service, spawner):
-    server = SimpleNamespace(url="http://0.0.0.0:8888/user/ada/", base_url="/user/ada/", ip="0.0.0.0", port=8888)
-    spawner.load_state({"user": "ada", "server": "", "starting": True})
+    server = SimpleNamespace(url="http://:8888/user/ada/", base_url="/user/ada/", ip="", port=8888)
+    spawner.load_state({"user": "ada", "server": ""})
     away = refuse(503, "starting")
     service.on("GET /lab-status", away)
     service.on(LAB, *[away] * 8, lab("starting"), RUNNING)
@@ -452,7 +452,7 @@ async def test_internal_ssl_is_refused(spawner):
     ],
 )
 async def test_get_url(service, spawner, url, expected):
-    server = type("Server", (), {"url": "http://10.0.0.7:8888/user/ada/", "base_url": "/user/ada/"})()
+    server = SimpleNamespace(url="http://10.0.0.7:8888/user/ada/", base_url="/user/ada/", ip="10.0.0.7")
     type(spawner).server = property(lambda self: server)
     try:
         service.on(LAB, lab("running", url=url))
@@ -463,7 +463,7 @@ async def test_get_url(service, spawner, url, expected):
 
 async def test_a_restarted_hub_takes_the_url_from_the_list_that_it_has_just_read(service, spawner):
     known = SimpleNamespace(url="http://10.0.0.7:40001/user/ada/", base_url="/user/ada/", ip="10.0.0.7", port=40001)
-    spawner.load_state({"user": "ada", "server": "", "starting": False})
+    spawner.load_state({"user": "ada", "server": ""})
     entry = {"username": "ada", "server": "", "status": "running", "pod": "present", "url": "http://10.0.0.7:40001"}
     report = {"revision": "r", "complete": True, "labs": [entry]}
     service.on("GET /lab-status", lambda: web.json_response(report))
@@ -478,7 +478,7 @@ async def test_a_restarted_hub_takes_the_url_from_the_list_that_it_has_just_read
 
 async def test_without_a_token_the_hub_s_own_url_of_a_lab_stands(spawner, tmp_path):
     spawner.token_file = str(tmp_path / "token")
-    type(spawner).server = property(lambda self: SimpleNamespace(url="http://10.0.0.7:8888/user/ada/"))
+    type(spawner).server = property(lambda self: SimpleNamespace(url="http://10.0.0.7:8888/user/ada/", ip="10.0.0.7"))
     try:
         assert await spawner.get_url() == "http://10.0.0.7:8888/user/ada/"
     finally:

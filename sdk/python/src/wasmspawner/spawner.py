@@ -197,8 +197,6 @@ class WasmSpawner(Spawner):
         self._last_status: int | None = 0
         # The lab of this server while it has one. The user may be renamed meanwhile.
         self._own_lab: Lab | None = None
-        # True if the Hub ended while it was starting the lab, so that its database has no address of it.
-        self._start_was_cut_off = False
         self._shared: tuple[ServiceClient, StatusCache] | None = None
         super().__init__(**kwargs)
         warn_once(type(self), self.config)
@@ -229,7 +227,7 @@ class WasmSpawner(Spawner):
         self._own_lab = Lab(self.user.name, self.name)
         # The Hub commits this when the function has returned. If it ends in mid-spawn, it finds the lab again.
         if self.orm_spawner is not None:
-            self.orm_spawner.state = self.get_state() | {"starting": True}
+            self.orm_spawner.state = self.get_state()
         return self._start()
 
     async def _start(self) -> str:
@@ -417,11 +415,11 @@ class WasmSpawner(Spawner):
                 address = lab.address if lab is not None else None
             except (ServiceError, LabError) as error:
                 self.log.warning("The address of the lab of %s is unknown: %s", self._log_name, error)
-        self._start_was_cut_off = False
         return present_url(self.server, address)
 
     async def _present_lab(self) -> LabState | None:
-        # Without an address the Hub would stop the lab, so a lab that it has none of is waited for.
+        # The Hub ended while it was starting the lab. Without an address it would stop the lab now.
+        has_no_address = not self.server.ip
         retries = Retries(self.start_timeout, longest=5.0)
         while True:
             try:
@@ -435,7 +433,7 @@ class WasmSpawner(Spawner):
                     await log.end()
                 return await self._client.lab(self._lab, self._hub_token())
             except Unreachable as error:
-                if not self._start_was_cut_off:
+                if not has_no_address:
                     raise
                 await retries.pause(error)
 
@@ -447,10 +445,10 @@ class WasmSpawner(Spawner):
     # State
 
     def get_state(self) -> dict[str, Any]:
-        """The name of the lab, while there is one, and whether it is being started."""
+        """The name of the lab, while there is one."""
         state = super().get_state()
         if self._own_lab is not None:
-            state |= {"user": self._own_lab.user, "server": self._own_lab.server, "starting": self._starting}
+            state |= {"user": self._own_lab.user, "server": self._own_lab.server}
         return state
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -458,7 +456,6 @@ class WasmSpawner(Spawner):
         super().load_state(state)
         if "user" in state:
             self._own_lab = Lab(state["user"], state["server"])
-            self._start_was_cut_off = state["starting"]
             # Until the service answers: the Hub stores this state before a lab is requested, and removes it after a stop.
             self._last_status = None
 
