@@ -56,8 +56,8 @@ async def an_event_stream(request):
     await asyncio.sleep(POD_SECONDS / 2)
     await response.write("".join(events[1:4]).encode())
     await asyncio.sleep(POD_SECONDS / 2)
-    url = f"event: url\ndata: http://{request.host}/\n\n"
-    await response.write(f"{events[4]}{events[5]}{url}id: j-99\nevent: complete\ndata: Your lab is ready\n\n".encode())
+    end = f"id: j-99\nevent: complete\nurl: http://{request.host}/\ndata: Your lab is ready\n\n"
+    await response.write(f"{events[4]}{events[5]}{end}".encode())
     return response
 
 

@@ -432,8 +432,8 @@ async def test_other_options_are_refused(service, spawner, handler, key):
 
 async def test_the_url_in_the_stream_needs_no_further_request(service, spawner):
     service.on(SPAWN, accept(303))
-    url = "event: url\ndata: http://10.0.0.7:8888/user/ada/\n\n"
-    service.on(EVENTS, Stream(f"event: info\ndata: Pulling\n\n{url}event: complete\ndata: Ready\n\n"))
+    end = "event: complete\nurl: http://10.0.0.7:8888/user/ada/\ndata: Ready\n\n"
+    service.on(EVENTS, Stream(f"event: info\ndata: Pulling\n\n{end}"))
     assert await spawner.start() == "http://10.0.0.7:8888"
     assert service.asked() == [SPAWN, EVENTS]
 

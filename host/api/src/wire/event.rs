@@ -59,14 +59,11 @@ impl From<&LoggedEntry> for LoggedEvent {
 /// of the event-stream format. There, every `data` is text.
 pub(crate) struct StreamEvent;
 
-const URL: &str = "url";
-
 /// Each kind of event: its name, the name of its schema, its description, and the schema of its data.
-fn kinds() -> [(&'static str, &'static str, &'static str, Object); 7] {
+fn kinds() -> [(&'static str, &'static str, &'static str, Object); 6] {
     let sentence =
         || ObjectBuilder::new().schema_type(Type::String).description(Some("A sentence for the user"));
     let percent = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^(100|[1-9]?[0-9])$"));
-    let url = ObjectBuilder::new().schema_type(Type::String).build();
     let report = ObjectBuilder::new()
         .schema_type(Type::String)
         .content_media_type("application/json")
@@ -86,10 +83,15 @@ fn kinds() -> [(&'static str, &'static str, &'static str, Object); 7] {
             "A stage was entered.",
             report.description(Some("A `StageReport`, as JSON")).build(),
         ),
-        (URL, "UrlEvent", "The URL at which the Hub reaches the lab, before `complete`. It has no id.", url),
         ("complete", "CompleteEvent", "The operation succeeded. The last event.", sentence().build()),
         ("failed", "FailedEvent", "The operation failed. The last event.", sentence().build()),
     ]
+}
+
+/// The URL of a lab that has been started, until it is stopped.
+fn url() -> ObjectBuilder {
+    let description = "The URL at which the Hub reaches the lab that has been started";
+    ObjectBuilder::new().schema_type(Type::String).description(Some(description))
 }
 
 fn stream_event(kind: &str, description: &str, data: Object) -> Schema {
@@ -103,8 +105,8 @@ fn stream_event(kind: &str, description: &str, data: Object) -> Schema {
         .property("id", id)
         .property("event", ObjectBuilder::new().schema_type(Type::String).enum_values(Some([kind])))
         .property("data", data);
-    let fields = fields.required("event").required("data");
-    if kind == URL { fields.into() } else { fields.required("id").into() }
+    let fields = if kind == "complete" { fields.property("url", url()) } else { fields };
+    fields.required("id").required("event").required("data").into()
 }
 
 impl PartialSchema for StreamEvent {

@@ -28,8 +28,6 @@ class ProgressLog:
         self.progress = 0
         self.begun = False
         self.last_error = ""
-        self.url = ""
-        """The URL of a lab that has been started, if the service has sent it."""
         self._outcome: Event | None = None
         self._changed = asyncio.Condition()
         self._ended = asyncio.Event()
@@ -48,6 +46,11 @@ class ProgressLog:
     def failed(self) -> bool:
         """True if the service's final event is that the operation failed."""
         return self._outcome is not None and self._outcome.type == "failed"
+
+    @property
+    def url(self) -> str:
+        """The URL of the lab that has been started, if the service has sent it."""
+        return self._outcome.url if self._outcome else ""
 
     @property
     def failure(self) -> str:
@@ -77,8 +80,6 @@ class ProgressLog:
             case "error":
                 self.last_error = event.data
                 self._show(event.data)
-            case "url":
-                self.url = event.data
             case "complete" | "failed":
                 self._outcome = event
             case _:

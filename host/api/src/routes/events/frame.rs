@@ -7,10 +7,15 @@ use wasmspawner_core::names::lab::JobId;
 
 use crate::wire::StageReport;
 
-pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry) {
+/// Writes an event. `url` is that of a lab that has been started, and is a field of its own: `EventSource` ignores fields that
+/// it does not know.
+pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry, url: Option<&str>) {
     let id = EventId { job_id, number: logged.number };
     // Writing to a String cannot fail.
     let _ = write!(frames, "id: {id}\nevent: {}\n", kind(&logged.entry));
+    if let Some(url) = url.filter(|url| !url.contains(['\n', '\r'])) {
+        let _ = writeln!(frames, "url: {url}");
+    }
     match &logged.entry {
         Entry::Info(text) | Entry::Error(text) | Entry::Complete(text) | Entry::Failed(text) => {
             data(frames, text);
@@ -21,14 +26,6 @@ pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry) {
             data(frames, &serde_json::to_string(&StageReport::from(report)).unwrap_or_default());
         }
     }
-    frames.push('\n');
-}
-
-/// Writes the URL of a lab that has been started, before the event that ends the operation. That event has not been
-/// received yet, so this one has no id.
-pub(super) fn write_url(frames: &mut String, url: &str) {
-    frames.push_str("event: url\n");
-    data(frames, url);
     frames.push('\n');
 }
 
@@ -59,9 +56,13 @@ mod tests {
     use wasmspawner_core::lifecycle::stage::Stage;
 
     fn frame(entry: Entry) -> String {
+        frame_with(entry, None)
+    }
+
+    fn frame_with(entry: Entry, url: Option<&str>) -> String {
         let mut frames = String::new();
         let job_id = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
-        write(&mut frames, job_id, &LoggedEntry { number: 3, at: Timestamp::UNIX_EPOCH, entry });
+        write(&mut frames, job_id, &LoggedEntry { number: 3, at: Timestamp::UNIX_EPOCH, entry }, url);
         frames.strip_prefix("id: 01890a5d-ac96-774b-bcce-b302099a8057-3\n").unwrap().to_owned()
     }
 
@@ -84,10 +85,11 @@ data: {"stage":"Pulling","reason":"Pulling","message":"a\nb","progress":35,"at":
     }
 
     #[test]
-    fn a_url_has_no_id_so_that_a_broken_stream_goes_on_before_it() {
-        let mut frames = String::new();
-        write_url(&mut frames, "http://10.2.3.4:8888/user/ada/");
-        assert_eq!(frames, "event: url\ndata: http://10.2.3.4:8888/user/ada/\n\n");
+    fn a_url_is_a_field_of_its_own() {
+        let ready = || Entry::Complete("Ready".into());
+        let frame = frame_with(ready(), Some("http://10.2.3.4:8888/user/ada/"));
+        assert_eq!(frame, "event: complete\nurl: http://10.2.3.4:8888/user/ada/\ndata: Ready\n\n");
+        assert_eq!(frame_with(ready(), Some("http://x\ndata: y")), "event: complete\ndata: Ready\n\n");
     }
 
     #[test]

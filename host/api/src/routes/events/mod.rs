@@ -33,7 +33,8 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 ///
 /// They begin with the first event, or after the event whose id is given. Types: `info` and `error` (text), `progress`
 /// (0 to 100), `stage` (JSON: `stage`, `reason`, `message`, `progress`, `at`), and at the end `complete` or `failed`,
-/// after which the stream closes. Before the `complete` of a start comes `url`, at which the Hub reaches the lab.
+/// after which the stream closes. The `complete` of a start has a further field, `url`, at which the Hub
+/// reaches the lab.
 #[utoipa::path(
     get, path = "/labs/{username}/events", tag = "labs", operation_id = "follow_events",
     params(

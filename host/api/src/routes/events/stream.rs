@@ -63,12 +63,9 @@ impl<U: Fn(JobId) -> Option<String>> StreamState<U> {
                 let mut frames = greeting.unwrap_or_default().to_owned();
                 let job_id = self.reader.job_id();
                 for logged in &entries {
-                    if matches!(logged.entry, Entry::Complete(_))
-                        && let Some(url) = (self.url_of)(job_id)
-                    {
-                        frame::write_url(&mut frames, &url);
-                    }
-                    frame::write(&mut frames, job_id, logged);
+                    let complete = matches!(logged.entry, Entry::Complete(_));
+                    let url = if complete { (self.url_of)(job_id) } else { None };
+                    frame::write(&mut frames, job_id, logged, url.as_deref());
                 }
                 Some(frames.into())
             }
