@@ -6,7 +6,9 @@
 which measures the spawner's own cost. `service` is the real service with simulated pods, on the control plane of
 TEST_KUBECONFIG if that is set (`make scale`), and otherwise on the one-machine cluster. Each runs in a separate Hub
 with the same proxy. The benchmark prints the wall time from the first request to the last ready lab and to the last
-stopped lab, the Hub's CPU time per lab, and the memory of the service. It needs the environment of `make test`.
+stopped lab, the Hub's CPU time per lab, its slowest answer to a small question during the starts, and the memory of the
+service. CPU time is that of the Hub's process, so other work on the machine adds little to it, unlike to the wall time. It
+needs the environment of `make test`.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -42,18 +44,20 @@ async def a_lab(request):
 
 
 async def an_event_stream(request):
-    """The event stream of a spawn as the service writes it: about a dozen events within a second."""
+    """The event stream of a spawn as the service writes it: a dozen events, those of half a second together."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    await response.write(b"retry: 1000\n\n")
     steps = ["Creating the namespace", "Creating objects", "Scheduled", "Pulling", "Pulled", "Started"]
-    for number, message in enumerate(steps):
-        progress = 10 + number * 15
-        await response.write(
-            f"id: j-{number}\nevent: progress\ndata: {progress}\n\nid: j-{number}\nevent: info\ndata: {message}\n\n".encode()
-        )
-        await asyncio.sleep(POD_SECONDS / len(steps))
-    await response.write(b"id: j-99\nevent: complete\ndata: Your lab is ready\n\n")
+    events = [
+        f"id: j-{number}\nevent: progress\ndata: {10 + number * 15}\n\nid: j-{number}\nevent: info\ndata: {message}\n\n"
+        for number, message in enumerate(steps)
+    ]
+    await response.write(f"retry: 1000\n\n{events[0]}".encode())
+    await asyncio.sleep(POD_SECONDS / 2)
+    await response.write("".join(events[1:4]).encode())
+    await asyncio.sleep(POD_SECONDS / 2)
+    end = f"id: j-99\nevent: complete\nurl: http://{request.host}/\ndata: Your lab is ready\n\n"
+    await response.write(f"{events[4]}{events[5]}{end}".encode())
     return response
 
 
@@ -116,9 +120,18 @@ c.JupyterHub.spawner_class = Sleeper if os.environ["BENCH"] == "sleeper" else Me
 c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 60}}
 c.JupyterHub.concurrent_spawn_limit = 0
 c.JupyterHub.log_level = "WARN"
-c.JupyterHub.services = [{{"name": "bench", "api_token": "{token}"}}]
-c.JupyterHub.load_roles = [{{"name": "bench", "services": ["bench"], "scopes": ["admin:users", "admin:servers"]}}]
+c.JupyterHub.services += [{{"name": "bench", "api_token": "{token}"}}]
+c.JupyterHub.load_roles += [
+    {{"name": "bench", "services": ["bench"], "scopes": ["admin:users", "admin:servers"]}},
+    # With this the service asks two questions about each user: who has the token, and what the authenticator has stored.
+    {{"name": "auth-state", "services": ["wasmspawner"], "scopes": ["admin:auth_state"]}},
+]
 """
+
+
+def adapt(config):
+    """The section `hub` stays, because the service asks the Hub with it. Looking for forgotten labs is not measured."""
+    config["hub"]["forgotten"] = {"check_every": "24h"}
 
 
 class Node:
@@ -136,6 +149,7 @@ class Node:
 
     def adapt(self, config):
         """Configure the service for that cluster, without its limit on requests, which is not measured."""
+        adapt(config)
         del config["embedded"]
         config["kubernetes"] = {
             "kubeconfig": os.environ["TEST_KUBECONFIG"],
@@ -144,8 +158,6 @@ class Node:
             "requests_per_second": None,
         }
         config["names"] = {"namespace": self.namespace + "-{user_server}"}
-        # Looking for forgotten labs is not measured.
-        del config["hub"]
 
 
 @contextmanager
@@ -161,6 +173,7 @@ def running(kind, venv, folder, program):
     settings.state.mkdir(mode=0o700)
     settings.hub_config = config
     settings.runtime = "simulated"
+    settings.adapt = adapt
     os.environ.update(BENCH=kind, BENCH_LABS_PORT=str(port), BASE_CONFIG=str(toolchain.LOCAL / "jupyterhub_config.py"))
     service = node = None
     try:
@@ -187,7 +200,8 @@ def running(kind, venv, folder, program):
 
 
 async def measure(settings, hub, users, rounds, progress):
-    """(start seconds, stop seconds, Hub CPU milliseconds per lab to start, to stop), after one round to warm up."""
+    """(start seconds, stop seconds, Hub CPU milliseconds per lab to start, to stop, the Hub's slowest answer in seconds), after
+    one round to warm up."""
     # Call the Hub directly: the proxy is the same for all kinds and is not measured.
     api = f"http://127.0.0.1:{(settings.state / 'hub/internal.port').read_text()}/hub/api"
     process = psutil.Process(hub.child.pid)
@@ -207,12 +221,24 @@ async def measure(settings, hub, users, rounds, progress):
             async with session.get(f"{api}/users/{name}/server/progress") as answer:
                 await answer.read()
 
+        async def slowest_answer():
+            """The longest time that the Hub took for a small answer, until this is cancelled."""
+            slowest = 0.0
+            with suppress(asyncio.CancelledError):
+                while True:
+                    asked = time.perf_counter()
+                    await ask("GET", "/")
+                    slowest = max(slowest, time.perf_counter() - asked)
+                    await asyncio.sleep(0.05)
+            return slowest
+
         for number in range(rounds + 1):
             # Each round has other users: Kubernetes' namespace controller keeps a deleted namespace for five seconds,
             # and a spawn of the same user waits for that.
             names = [f"user{number}-{n:04}" for n in range(users)]
             await ask("POST", "/users", json={"usernames": names})
             before, begun = process.cpu_times(), time.perf_counter()
+            asking = asyncio.create_task(slowest_answer())
             spawns = [asyncio.create_task(ask("POST", f"/users/{name}/server")) for name in names]
             watchers = []
             if progress:
@@ -220,6 +246,8 @@ async def measure(settings, hub, users, rounds, progress):
                 watchers = [asyncio.create_task(watch(name)) for name in names]
             codes = await asyncio.gather(*spawns)
             wall = time.perf_counter() - begun
+            asking.cancel()
+            slowest = await asking
             await asyncio.gather(*watchers, return_exceptions=True)
             after = process.cpu_times()
             assert set(codes) == {201}, f"not every lab was ready in time: {codes}"
@@ -229,7 +257,8 @@ async def measure(settings, hub, users, rounds, progress):
                 await asyncio.sleep(0.1)
             stop, end = time.perf_counter() - begun, process.cpu_times()
             if number:
-                results.append((wall, stop, milliseconds(before, after) / users, milliseconds(after, end) / users))
+                cpu = [milliseconds(*span) / users for span in ((before, after), (after, end))]
+                results.append((wall, stop, *cpu, slowest))
     return results
 
 
@@ -264,11 +293,13 @@ def main():
             except RuntimeError as error:
                 raise SystemExit(f"error: {error}\n{hub.tail()}") from None
             memory = psutil.Process(service.child.pid).memory_info().rss if service else 0
-        start, stop, start_cpu, stop_cpu = (statistics.median(column) for column in zip(*results, strict=True))
+        medians = (statistics.median(column) for column in zip(*results, strict=True))
+        start, stop, start_cpu, stop_cpu, slowest = medians
         sleeper = sleeper or (start, start_cpu)
         print(
             f"{kind:8} start {start:5.2f} s ({start / sleeper[0]:4.2f}x)   stop {stop:5.2f} s"
-            f"   Hub CPU {start_cpu:5.1f} ms a start ({start_cpu - sleeper[1]:+5.1f} ms), {stop_cpu:5.1f} ms a stop"
+            f"   Hub CPU {start_cpu:5.1f} ms a start ({start_cpu - sleeper[1]:+5.1f} ms, {start_cpu / sleeper[1]:4.2f}x),"
+            f" {stop_cpu:5.1f} ms a stop   slowest answer {slowest:4.2f} s"
             + (f"   service {memory / 2**20:.0f} MiB" if service else ""),
             flush=True,
         )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import sqlite3
 import subprocess
@@ -40,6 +41,11 @@ class Echo(BaseHTTPRequestHandler):
 
 HTTPServer((sys.argv[1], int(sys.argv[2])), Echo).serve_forever()
 """
+# The same, once this file of the test's folder exists; and a program that ends with 3 once the other file exists.
+LATE_IMAGE, LATE_FILE = "example.org/late:1", "late"
+ENDING_IMAGE, ENDING_FILE = "example.org/ending:1", "ending"
+# A user whose token in `auth_state` the service does not know any more.
+EXPIRED_USER = "sofia"
 SUSPENDED_USER = "mallory"
 COURSE = "course"
 # The groups whose members administer labs. JupyterHub lets the staff into all servers, and helpers into none.
@@ -55,21 +61,27 @@ def eventually(condition, seconds=60.0, what="the condition"):
     return value
 
 
-def adapt(config):
-    """Add an image that ends at once, one that is not Jupyter, a volume claim for each server, and a user without access."""
+def adapt(config, state):
+    """Add images that end, that are not Jupyter and that start late, a volume claim for each server, and a user without access."""
     config["embedded"]["images"].insert(
         0, {"match": BROKEN_IMAGE, "command": ["/bin/sh", "-c", "exit 3"], "pod_command": "ignored"}
     )
     other = [sys.executable, "-c", OTHER_PROGRAM]
-    config["embedded"]["images"].insert(
-        0, {"match": OTHER_IMAGE, "command": other, "args": ["{pod_ip}", "{port}"], "pod_command": "ignored"}
-    )
+    late = ["/bin/sh", "-c", f'until [ -e {state}/{LATE_FILE} ]; do sleep 0.1; done; exec "$@"', "sh", *other]
+    end = f'"$@" & until [ -e {state}/{ENDING_FILE} ]; do sleep 0.1; done; kill $!; exit 3'
+    ending = ["/bin/sh", "-c", end, "sh", *other]
+    for image, command in ((OTHER_IMAGE, other), (LATE_IMAGE, late), (ENDING_IMAGE, ending)):
+        config["embedded"]["images"].insert(
+            0, {"match": image, "command": command, "args": ["{pod_ip}", "{port}"], "pod_command": "ignored"}
+        )
     config["policies"][0]["grants"]["ports"] = [OTHER_PORT]
     default = config["policies"][0]["config"]
     default["images"] = [
         *default["images"],
         {"name": "broken", "label": "Broken", "reference": BROKEN_IMAGE},
         {"name": "other", "reference": OTHER_IMAGE, "port": OTHER_PORT, "probe": {"http": "/health"}},
+        {"name": "late", "reference": LATE_IMAGE, "port": OTHER_PORT, "probe": {"http": "/health"}},
+        {"name": "ending", "reference": ENDING_IMAGE, "port": OTHER_PORT, "probe": {"http": "/health"}},
     ]
     # For the members of one group, so that the form of all others is that of `make run`.
     config["blueprints"] = {
@@ -83,6 +95,8 @@ def adapt(config):
         }
     }
     config["hub"]["forgotten"] = {"min_age": "1s"}
+    # A pause grows with each restart, and the second one ends a lab here.
+    config.setdefault("limits", {})["running_restarts"] = 1
     config["auth"]["jupyterhub"]["groups"] = {group: ["admin:notebook"] for group in (STAFF, HELPERS)}
     # A claim for each server, which is deleted with it.
     config["kubernetes"] = {"namespaces": "retain"}
@@ -112,7 +126,7 @@ class World:
             hub_port=free_port(),
             spawner_port=free_port(),
             keep_labs=True,
-            adapt=adapt,
+            adapt=lambda config: adapt(config, folder),
             hub_config=Path(__file__).parent / "jupyterhub_config.py",
         )
         return cls(settings)
@@ -142,7 +156,12 @@ class World:
         self.service = compiled_policies.start_service(self.settings)
 
     def start_hub(self):
-        os.environ.update(BASE_CONFIG=str(toolchain.LOCAL / "jupyterhub_config.py"), E2E_TOKEN=self.hub_token)
+        os.environ.update(
+            BASE_CONFIG=str(toolchain.LOCAL / "jupyterhub_config.py"),
+            E2E_TOKEN=self.hub_token,
+            EXPIRED_USER=EXPIRED_USER,
+            JUPYTERHUB_CRYPT_KEY=self.hub_token * 2,
+        )
         self.hub = stack.start_hub(self.settings)
 
     def stop_service(self):
@@ -179,6 +198,18 @@ class World:
             database.execute("DELETE FROM spawners WHERE id = ?", found[:1])
             database.execute("DELETE FROM servers WHERE id = ?", found[1:])
         database.close()
+
+    def after_polls(self):
+        """Wait until the Hub has polled all labs at least once more."""
+        port = (self.settings.state / "health.port").read_text()
+
+        def polls():
+            text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text
+            counts = re.findall(r'^wasmspawner_http_requests_total\{.*/lab-status".*} ([0-9]+)$', text, re.MULTILINE)
+            return sum(map(int, counts))
+
+        before = polls()
+        eventually(lambda: polls() > before + 1, what="the Hub polls")
 
     def stop_lab(self, user, server=""):
         """Stop a lab at the service, as an administrator."""

@@ -35,6 +35,7 @@ struct Case {
     worst: Option<Severity>,
     /// A part of the message.
     says: Option<String>,
+    exit_code: Option<i32>,
     recheck_at: Option<Timestamp>,
 }
 
@@ -73,6 +74,9 @@ fn check(name: &str, fixture: &Fixture) {
             None => assert!(worst <= Some(Severity::Info), "{name}: {analysis:#?}"),
         }
         assert_eq!(analysis.recheck_at, case.recheck_at, "{name}: {analysis:#?}");
+        if let Some(expected) = case.exit_code {
+            assert_eq!(analysis.exit_code, Some(expected), "{name}: {analysis:#?}");
+        }
         let says = case.says.as_deref().unwrap_or_default();
         assert!(analysis.message.contains(says), "{name}: {:?} does not say {says:?}", analysis.message);
         assert!(analysis.findings.iter().all(|finding| finding.count > 0), "{name}: {analysis:#?}");

@@ -14,7 +14,6 @@ use http::{HeaderMap, StatusCode};
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;
 use wasmspawner_core::config::{BaseUrl, Hub};
@@ -24,6 +23,7 @@ use wasmspawner_core::values::secret::SecretString;
 
 use wasmspawner_files::secret_file::exposed_mode;
 use wasmspawner_outgoing::{self as outgoing, BodyError, JsonError, innermost};
+use wasmspawner_tasks::turns::Turns;
 use wasmspawner_telemetry::trace;
 
 /// The media type that asks for a paginated answer (JupyterHub 2.2 and later). Without it, the Hub answers with one
@@ -35,9 +35,10 @@ const PAGE: usize = 200;
 const ANSWER_BYTES: usize = 16 << 20;
 /// The largest answer about one user, in bytes, including the data that the authenticator has stored.
 const USER_BYTES: usize = 4 << 20;
-/// The most questions about users at any one time, and the time that a question waits for its turn.
+/// The most questions about users at any one time.
 const USERS_AT_ONCE: usize = 16;
-const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
+/// The time after which the Hub is stuck, if no question about a user is answered.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// The time limit for all pages together.
 const ALL_PAGES: Duration = Duration::from_mins(2);
 
@@ -54,8 +55,8 @@ pub struct HubApi {
     last_scopes: Mutex<Option<(Instant, bool)>>,
     /// Held by the caller that asks the Hub for that answer.
     asking_scopes: tokio::sync::Mutex<()>,
-    /// Limits the questions about users. Each one holds a permit.
-    users: Semaphore,
+    /// Limits the questions about users.
+    users: Turns,
 }
 
 /// The fields that are read from the Hub's answer about the owner of a token.
@@ -74,7 +75,7 @@ impl HubApi {
             config,
             last_scopes: Mutex::default(),
             asking_scopes: tokio::sync::Mutex::default(),
-            users: Semaphore::new(USERS_AT_ONCE),
+            users: Turns::new(USERS_AT_ONCE, STUCK_AFTER),
         })
     }
 
@@ -138,7 +139,7 @@ impl HubApi {
     /// about users.
     pub async fn user(&self, user: &Username) -> Result<Option<HubUser>, HubError> {
         let url = user_url(&self.config.api_url, user)?;
-        let Ok(_turn) = tokio::time::timeout(WAIT_FOR_TURN, self.users.acquire()).await else {
+        let Some(_turn) = self.users.take(async {}).await else {
             return Err(self.unreachable(format!("{USERS_AT_ONCE} questions about users have no answer yet")));
         };
         match self.get_url("/users/{name}", url, USER_BYTES, &self.token().await?).await {

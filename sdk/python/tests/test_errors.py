@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from wasmspawner.errors import LabError, Refused, Unreachable, for_user
+from wasmspawner.errors import LoginExpired, Refused, Unreachable
+from wasmspawner.lab_error import LabError, for_user
 
 
 def refused(status, *entries, **headers):
@@ -29,6 +30,11 @@ def entry(msg, *loc, type_="x"):
             "a: no; env.B C: nor",
         ),
         (refused(401, entry("invalid token 100%")), 500, "JupyterHub may not use the service that starts labs."),
+        (
+            LoginExpired("401"),
+            403,
+            "Your login has expired. Log out of JupyterHub, log in again, and start your server then.",
+        ),
         (refused(500, entry("secret trace")), 502, "The service that starts labs failed to answer this request."),
         (Refused(404, b"<html>nginx</html>", {}), 502, "The service that starts labs failed to answer this request."),
         (Refused(400, b'{"detail": "short"}', {}), 400, "short"),
@@ -44,6 +50,20 @@ def test_each_error_has_its_status_and_message(error, status, message):
 def test_several_problems_become_an_escaped_list():
     raised = for_user(refused(422, entry("<b>", "body", "options", "a"), entry("two")), "x")
     assert raised.jupyterhub_html_message == "<ul><li>a: &lt;b&gt;</li><li>two</li></ul>"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Unreachable("connection refused"), "unreachable"),
+        (refused(403, entry("Ask your group.", type_="permission_denied")), "permission_denied"),
+        (refused(403, entry("Ask your group.", type_="any text of 7 words")), "other"),
+        (refused(500, entry("oops", type_="internal")), "service_failed"),
+        (Refused(403, b"", {}), "no_access"),
+    ],
+)
+def test_each_error_has_a_word_for_the_metrics_of_the_hub(error, reason):
+    assert for_user(error, "x").reason == reason
 
 
 def test_retry_after_and_request_id_are_passed_on():
@@ -80,4 +100,4 @@ def test_a_refusal_that_is_not_understood_has_no_text(body):
 
 
 def test_percent_signs_survive():
-    assert "100% and %s" in str(LabError(500, "100% and %s"))
+    assert "100% and %s" in str(LabError(500, "100% and %s", reason="x"))

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from conftest import Lost, Stream, accept, lab, page, refuse
 
-from wasmspawner.errors import LabError
+from wasmspawner.lab_error import LabError
 
 EVENTS, LAB, DELETE = "GET /labs/ada/events", "GET /labs/ada", "DELETE /labs/ada"
 STOPPED = Stream("event: complete\ndata: Stopped\n\n")

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from conftest import Lost, Stream, accept, lab, page, refuse, seconds_ago
 
-from wasmspawner.errors import LabError
+from wasmspawner.lab_error import LabError
 
 SPAWN, EVENTS, LAB, DELETE = "POST /labs/ada/spawn", "GET /labs/ada/events", "GET /labs/ada", "DELETE /labs/ada"
 URL = "http://10.0.0.7:8888"

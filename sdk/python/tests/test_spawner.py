@@ -8,13 +8,18 @@ from aiohttp import web
 from conftest import Lost, Stream, accept, lab, page, refuse
 from hostile_answers import BAD_URLS, UNUSABLE
 
-from wasmspawner.errors import LabError
+from wasmspawner.lab_error import LabError
 
 SPAWN, EVENTS, LAB, DELETE = "POST /labs/ada/spawn", "GET /labs/ada/events", "GET /labs/ada", "DELETE /labs/ada"
 RUNNING = lab("running", url="http://10.0.0.7:8888")
 STARTED = Stream("event: progress\ndata: 40\n\nevent: info\ndata: Pulling\n\nevent: complete\ndata: Ready\n\n")
 STOPPED = Stream("event: complete\ndata: Stopped\n\n")
 GONE = refuse(404, "no lab")
+
+
+async def shown(spawner):
+    """The progress events of a spawner, as percentages and lines."""
+    return [(event["progress"], event["message"].splitlines()) async for event in spawner.progress()]
 
 
 async def test_start(service, spawner):
@@ -30,10 +35,7 @@ async def test_start(service, spawner):
     assert body["env"]["JUPYTERHUB_SERVICE_URL"].startswith("http://0.0.0.0:8888")
     assert body["env"]["DASK"] == "1"
     assert "NOTHING" not in body["env"]
-    assert [e async for e in spawner.progress()] == [
-        {"progress": 40, "message": "Pulling"},
-        {"progress": 100, "message": "Ready"},
-    ]
+    assert await shown(spawner) == [(100, ["Pulling", "Ready"])]
     assert await spawner.poll() is None
 
 
@@ -72,7 +74,7 @@ async def test_the_error_of_a_failed_start_says_why(service, spawner):
         await spawner.start()
     assert raised.value.jupyterhub_message == "No such image"
     service.on(LAB, lab("failed"))
-    assert await spawner.poll() == 0
+    assert await spawner.poll() == 1
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ async def test_an_existing_lab_is_stopped_before_a_start(service, spawner):
     service.on(LAB, GONE, RUNNING)
     assert await spawner.start() == "http://10.0.0.7:8888"
     assert service.asked() == [SPAWN, DELETE, EVENTS, LAB, SPAWN, EVENTS, LAB]
-    assert [e["message"] async for e in spawner.progress()] == ["Pulling", "Ready"]
+    assert await shown(spawner) == [(100, ["Pulling", "Ready"])]
 
 
 INTERRUPTED = Stream(
@@ -119,13 +121,8 @@ async def test_a_spawn_that_a_restart_of_the_service_interrupted_is_repeated(ser
     first, second = (r for r in service.requests if r.method == "POST")
     assert first.body == second.body
     assert second.headers["Authorization"] == "Bearer gt-ada"
-    assert [e async for e in spawner.progress()] == [
-        {"progress": 40, "message": "Pulling"},
-        {"progress": 40, "message": "Restarted"},
-        {"progress": 40, "message": "The service that starts labs was restarted. Starting your lab again."},
-        {"progress": 40, "message": "Namespace"},
-        {"progress": 100, "message": "Ready"},
-    ]
+    again = "The service that starts labs was restarted. Starting your lab again."
+    assert await shown(spawner) == [(100, ["Pulling", "Restarted", again, "Namespace", "Ready"])]
 
 
 async def test_a_reader_of_the_progress_continues_after_an_interruption(service, spawner):
@@ -135,7 +132,9 @@ async def test_a_reader_of_the_progress_continues_after_an_interruption(service,
     service.on(LAB, lab("failed", reason="Interrupted"))
     start = asyncio.create_task(spawner.start())
     events = spawner.progress()
-    read = [(await anext(events))["message"] for _ in range(4)]
+    read = []
+    while len(read) < 4:
+        read += (await anext(events))["message"].splitlines()
     assert read[0] == "Pulling"
     assert read[3] == "Namespace"
     start.cancel()
@@ -248,7 +247,10 @@ async def test_volumes_in_use_are_deleted_once_the_lab_is_gone(service, spawner)
         (lab("terminating"), None),
         (lab("terminating", pod="present"), None),
         (lab("terminating", pod="missing"), 0),
-        (lab("failed"), 0),
+        (lab("failed"), 1),
+        (lab("failed", exit_code=137), 137),
+        (lab("failed", exit_code=0), 1),
+        (lab("failed", exit_code="9"), 1),
         (GONE, 0),
     ],
 )
@@ -278,7 +280,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("answer", UNKNOWN.values(), ids=UNKNOWN)
-@pytest.mark.parametrize(("known", "status"), [(RUNNING, None), (lab("failed"), 0)])
+@pytest.mark.parametrize(("known", "status"), [(RUNNING, None), (lab("failed"), 1)])
 async def test_poll_keeps_its_last_answer_while_the_service_is_unavailable(service, spawner, answer, known, status):
     service.on(LAB, known, answer)
     await spawner.poll()
@@ -288,20 +290,157 @@ async def test_poll_keeps_its_last_answer_while_the_service_is_unavailable(servi
 async def test_poll_of_a_restarted_hub(spawner):
     spawner.api_url = "http://127.0.0.1:9"
     assert await spawner.poll() == 0
-    spawner.load_state({"events": [{"progress": 100, "message": "Ready"}], "progress": 100, "complete": True})
+    spawner.load_state({"user": "ada", "server": ""})
     assert await spawner.poll() is None
 
 
 async def test_state(service, spawner):
-    assert spawner.get_state() == {"events": [], "progress": 0, "complete": False}
+    assert spawner.get_state() == {}
+    spawner.orm_spawner = SimpleNamespace(name="", server=None, state=None)
     service.on(SPAWN, accept(303))
     service.on(EVENTS, STARTED)
     service.on(LAB, RUNNING)
-    await spawner.start()
-    state = spawner.get_state()
-    assert (state["progress"], state["complete"], len(state["events"])) == (100, True, 2)
+    start = spawner.start()
+    # JupyterHub commits its database here. A Hub that ends after that finds the lab that it was starting.
+    assert spawner.orm_spawner.state.items() >= {"user": "ada", "server": ""}.items()
+    await start
+    assert spawner.get_state() == {"user": "ada", "server": ""}
     spawner.clear_state()
-    assert spawner.get_state() == {"events": [], "progress": 0, "complete": False}
+    assert spawner.get_state() == {}
+
+
+async def test_a_lab_keeps_its_name_when_its_user_is_renamed(service, spawner, make_spawner):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, STARTED, STOPPED)
+    service.on(LAB, RUNNING, RUNNING, GONE)
+    service.on(DELETE, accept(202))
+    await spawner.start()
+    spawner.user.name = "lovelace"
+    assert await spawner.poll() is None
+    restarted = make_spawner("lovelace")
+    restarted.load_state(spawner.get_state())
+    await restarted.stop()
+    assert service.asked()[-3:] == [DELETE, EVENTS, LAB]
+    restarted.clear_state()
+    assert restarted._lab.path == "/labs/lovelace"
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        ([], None),
+        ([{"name": "claim-ada--gpu"}], "its volumes (claim-ada--gpu) belong to its name"),
+    ],
+)
+async def test_a_server_with_volumes_is_not_renamed(service, spawner, claims, message):
+    service.on("GET /labs/ada/servers/gpu/volumes", lambda: web.json_response({"claims": claims}))
+    if message is None:
+        await spawner.rename("gpu", "ml")
+    else:
+        with pytest.raises(LabError) as raised:
+            await spawner.rename("gpu", "ml")
+        assert raised.value.status_code == 409
+        assert message in raised.value.jupyterhub_message
+
+
+async def test_a_server_is_not_renamed_while_its_volumes_are_unknown(service, spawner):
+    service.on("GET /labs/ada/servers/gpu/volumes", refuse(503, "starting"))
+    with pytest.raises(LabError) as raised:
+        await spawner.rename("gpu", "ml")
+    assert raised.value.status_code == 503
+
+
+async def test_a_lab_whose_start_was_cut_off_is_waited_for_while_the_service_is_away(service, spawner):
+    server = SimpleNamespace(url="http://:8888/user/ada/", base_url="/user/ada/", ip="", port=8888)
+    spawner.load_state({"user": "ada", "server": ""})
+    away = refuse(503, "starting")
+    service.on("GET /lab-status", away)
+    service.on(LAB, *[away] * 8, lab("starting"), RUNNING)
+    service.on(EVENTS, STARTED)
+    type(spawner).server = property(lambda self: server)
+    try:
+        assert await spawner.poll() is None
+        assert await spawner.get_url() == "http://10.0.0.7:8888/user/ada/"
+    finally:
+        del type(spawner).server
+
+
+@pytest.mark.parametrize("answer", [refuse(401, "expired"), page(401)])
+async def test_a_user_whose_login_has_expired_is_told_to_log_in_again(service, spawner, answer):
+    spawner.auth_state["value"] = {"token": "gt-ada"}
+    service.on("GET /spawn-form/ada", answer)
+    service.on(SPAWN, answer)
+    for attempt in (spawner.get_options_form, spawner.start):
+        with pytest.raises(LabError) as raised:
+            await attempt()
+        assert raised.value.status_code == 403
+        assert "log in again" in raised.value.jupyterhub_message
+    spawner.auth_state["value"] = None
+    for attempt in (spawner.get_options_form, spawner.start):
+        with pytest.raises(LabError) as raised:
+            await attempt()
+        assert raised.value.status_code == 500, "it is not the user's token"
+
+
+async def test_the_site_s_own_function_reads_the_form(make_spawner):
+    spawner = make_spawner("ada")
+    assert spawner.run_options_from_form({"size": ["large"], "modules": ["a", "b"]}) == {
+        "size": "large",
+        "modules": ["a", "b"],
+    }
+    spawner.options_from_form = lambda form: {"size": form["s"][0]}
+    assert spawner.run_options_from_form({"s": ["large"]}) == {"size": "large"}
+    assert spawner.options_from_query({"s": ["large"]}) == {"size": "large"}
+
+
+def link(**arguments):
+    """JupyterHub's handler of a link that starts a lab."""
+    return SimpleNamespace(request=SimpleNamespace(method="GET", query_arguments=arguments))
+
+
+async def test_unknown_options_of_a_link_are_dropped(service, spawner, caplog):
+    spawner.orm_spawner = SimpleNamespace(name="", server=None, state=None, user_options={})
+    spawner.user_options = {"size": "large", "utm_source": "mail"}
+    spawner.handler = link(size=[b"large"], utm_source=[b"mail"])
+    unknown = refuse(422, "is not an option", "body", "options", "utm_source", type_="invalid_option")
+    service.on(SPAWN, unknown, accept(303))
+    service.on("GET /spawn-form/ada", lambda: web.Response(text='<select name="size"></select>'))
+    service.on(EVENTS, STARTED)
+    service.on(LAB, RUNNING)
+    await spawner.start()
+    bodies = [json.loads(request.body)["options"] for request in service.requests if request.method == "POST"]
+    assert bodies == [{"size": "large", "utm_source": "mail"}, {"size": "large"}]
+    assert spawner.orm_spawner.user_options == {"size": "large"}, "the next start does not have them either"
+    assert "utm_source" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("handler", "key"),
+    [(link(size=[b"gigantic"]), "size"), (link(size=[b"large"]), "other"), (None, "other")],
+    ids=["a field of the form", "not in the link", "no link"],
+)
+async def test_other_options_are_refused(service, spawner, handler, key):
+    spawner.user_options = {key: "gigantic"}
+    spawner.handler = handler
+    service.on(SPAWN, refuse(422, "no", "body", "options", key, type_="invalid_option"))
+    service.on("GET /spawn-form/ada", lambda: web.Response(text='<select name="size"></select>'))
+    with pytest.raises(LabError) as raised:
+        await spawner.start()
+    assert raised.value.status_code == 422
+    assert service.asked().count(SPAWN) == 1
+
+
+async def test_the_url_in_the_stream_needs_no_further_request(service, spawner):
+    service.on(SPAWN, accept(303))
+    end = "event: complete\nurl: http://10.0.0.7:8888/user/ada/\ndata: Ready\n\n"
+    service.on(EVENTS, Stream(f"event: info\ndata: Pulling\n\n{end}"))
+    assert await spawner.start() == "http://10.0.0.7:8888"
+    assert service.asked() == [SPAWN, EVENTS]
+
+
+async def test_internal_ssl_is_refused(spawner):
+    with pytest.raises(LabError, match="internal_ssl does not work"):
+        await spawner.create_certs()
 
 
 @pytest.mark.parametrize(
@@ -313,7 +452,7 @@ async def test_state(service, spawner):
     ],
 )
 async def test_get_url(service, spawner, url, expected):
-    server = type("Server", (), {"url": "http://10.0.0.7:8888/user/ada/", "base_url": "/user/ada/"})()
+    server = SimpleNamespace(url="http://10.0.0.7:8888/user/ada/", base_url="/user/ada/", ip="10.0.0.7")
     type(spawner).server = property(lambda self: server)
     try:
         service.on(LAB, lab("running", url=url))
@@ -322,19 +461,35 @@ async def test_get_url(service, spawner, url, expected):
         del type(spawner).server
 
 
+async def test_a_restarted_hub_takes_the_url_from_the_list_that_it_has_just_read(service, spawner):
+    known = SimpleNamespace(url="http://10.0.0.7:40001/user/ada/", base_url="/user/ada/", ip="10.0.0.7", port=40001)
+    spawner.load_state({"user": "ada", "server": ""})
+    entry = {"username": "ada", "server": "", "status": "running", "pod": "present", "url": "http://10.0.0.7:40001"}
+    report = {"revision": "r", "complete": True, "labs": [entry]}
+    service.on("GET /lab-status", lambda: web.json_response(report))
+    type(spawner).server = property(lambda self: known)
+    try:
+        assert await spawner.poll() is None
+        assert await spawner.get_url() == known.url
+    finally:
+        del type(spawner).server
+    assert service.asked() == ["GET /lab-status"]
+
+
 async def test_without_a_token_the_hub_s_own_url_of_a_lab_stands(spawner, tmp_path):
     spawner.token_file = str(tmp_path / "token")
-    type(spawner).server = property(lambda self: SimpleNamespace(url="http://10.0.0.7:8888/user/ada/"))
+    type(spawner).server = property(lambda self: SimpleNamespace(url="http://10.0.0.7:8888/user/ada/", ip="10.0.0.7"))
     try:
         assert await spawner.get_url() == "http://10.0.0.7:8888/user/ada/"
     finally:
         del type(spawner).server
 
 
-async def test_a_lab_that_goes_on_in_another_pod_is_found_there(service, spawner):
+async def test_a_lab_that_goes_on_in_another_pod_is_found_there(service, spawner, monkeypatch):
     server = SimpleNamespace(ip="10.0.0.7", port=40001)
     commits = []
-    spawner.db = SimpleNamespace(commit=lambda: commits.append(server.ip))
+    session = SimpleNamespace(commit=lambda: commits.append(server.ip))
+    monkeypatch.setattr("wasmspawner.spawner.inspect", lambda orm_spawner: SimpleNamespace(session=session))
     type(spawner).server = property(lambda self: server)
     try:
         for url, expected in [

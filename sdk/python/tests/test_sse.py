@@ -11,6 +11,11 @@ TABLE = [
     ("id", b"id: j-1\nevent: info\ndata: a\n\n", [Event("info", "a", "j-1")]),
     ("id lasts", b"id: j-1\ndata: a\n\ndata: b\n\n", [Event("message", "a", "j-1"), Event("message", "b", "j-1")]),
     ("id with NUL is ignored", b"id: j\x00\ndata: a\n\n", [Event("message", "a", "")]),
+    (
+        "url",
+        b"event: complete\nurl: http://x\ndata: a\n\ndata: b\n\n",
+        [Event("complete", "a", "", "http://x"), Event("message", "b", "")],
+    ),
     ("no space after the colon", b"data:x\n\n", [Event("message", "x", "")]),
     ("one space is taken, no more", b"data:  x\n\n", [Event("message", " x", "")]),
     ("lines of data", b"data: a\ndata: b\n\n", [Event("message", "a\nb", "")]),
@@ -47,6 +52,7 @@ events = st.builds(
     st.sampled_from(["info", "error", "progress", "stage"]),
     texts,
     st.from_regex(r"[a-z0-9]{1,8}-\d{1,3}", fullmatch=True),
+    texts,
 )
 
 
@@ -55,7 +61,7 @@ events = st.builds(
 def test_any_split_gives_what_was_sent(sent, newline, cuts, keepalives):
     raw = "".join(
         (f": keepalive{newline}{newline}" if keepalives else "")
-        + f"id: {e.id}{newline}event: {e.type}{newline}data: {e.data}{newline}{newline}"
+        + f"id: {e.id}{newline}event: {e.type}{newline}url: {e.url}{newline}data: {e.data}{newline}{newline}"
         for e in sent
     ).encode()
     parser, received = EventStreamParser(), []

@@ -31,6 +31,11 @@ def token():
     return "t"
 
 
+async def is_alive(cache, *arguments, **options):
+    state = await cache.state(*arguments, **options)
+    return state and state.alive
+
+
 class Clock:
     """The time of the cache, which is normally the event loop's. A test moves it; on its own it only tells earlier from
     later, so that a busy machine makes no list old."""
@@ -59,11 +64,11 @@ async def test_all_polls_of_an_interval_send_one_request(service, cache, clock):
     labs = [Lab(f"user{n}") for n in range(10_000)]
     service.on(LIST, report("r1", *(entry(lab, "running") for lab in labs)))
     service.on("GET /lab-status?since=r1", changes("r1"))
-    assert await asyncio.gather(*(cache.is_alive(lab, token) for lab in labs)) == [True] * 10_000
-    assert await cache.is_alive(labs[0], token) is True
+    assert await asyncio.gather(*(is_alive(cache, lab, token) for lab in labs)) == [True] * 10_000
+    assert await is_alive(cache, labs[0], token) is True
     assert service.asked() == [LIST]
     clock.ahead += 6
-    assert await asyncio.gather(*(cache.is_alive(lab, token) for lab in labs)) == [True] * 10_000
+    assert await asyncio.gather(*(is_alive(cache, lab, token) for lab in labs)) == [True] * 10_000
     assert service.asked() == [LIST, "GET /lab-status?since=r1"]
 
 
@@ -72,11 +77,11 @@ async def test_changes_are_merged_into_the_list(service, cache, clock):
     service.on("GET /lab-status?since=r%201%26", changes("r2", entry(BOB, None), entry(GPU, "running")))
     service.on("GET /lab-status?since=r2", report("s1", entry(BOB, "running")))
     service.on("GET /labs/bob", GONE)
-    assert [await cache.is_alive(lab, token) for lab in (ADA, BOB, GPU)] == [True] * 3
+    assert [await is_alive(cache, lab, token) for lab in (ADA, BOB, GPU)] == [True] * 3
     clock.ahead += 6
-    assert [await cache.is_alive(lab, token) for lab in (ADA, BOB, GPU)] == [True, False, True]
+    assert [await is_alive(cache, lab, token) for lab in (ADA, BOB, GPU)] == [True, False, True]
     clock.ahead += 6  # the service restarted: it sends the whole list, which contains only bob
-    assert [await cache.is_alive(lab, token) for lab in (BOB, ADA, GPU)] == [True, False, False]
+    assert [await is_alive(cache, lab, token) for lab in (BOB, ADA, GPU)] == [True, False, False]
     assert [path for path in service.asked() if "lab-status" in path][-1] == "GET /lab-status?since=r2"
 
 
@@ -99,14 +104,14 @@ async def test_changes_are_merged_into_the_list(service, cache, clock):
 async def test_a_lab_missing_from_the_list_is_read_before_it_counts_as_stopped(service, cache, listed, now, alive):
     service.on(LIST, report("r1", *listed))
     service.on(ADA_NOW, now)
-    assert await cache.is_alive(ADA, token) is alive
+    assert await is_alive(cache, ADA, token) is alive
     assert service.asked() == [LIST, ADA_NOW]
 
 
 @pytest.mark.parametrize("status", ["starting", "running", "terminating"])
 async def test_a_listed_lab_is_alive(service, cache, status):
     service.on(LIST, report("r1", entry(ADA, status)))
-    assert await cache.is_alive(ADA, token) is True
+    assert await is_alive(cache, ADA, token) is True
     assert service.asked() == [LIST]
 
 
@@ -114,8 +119,8 @@ async def test_a_list_from_before_an_operation_is_not_used(service, cache, clock
     service.on(LIST, report("r1", entry(ADA, "running")))
     service.on("GET /lab-status?since=r1", changes("r2", entry(ADA, None)))
     service.on(ADA_NOW, GONE)
-    assert await cache.is_alive(ADA, token) is True
-    assert await cache.is_alive(ADA, token, since=clock.now()) is False
+    assert await is_alive(cache, ADA, token) is True
+    assert await is_alive(cache, ADA, token, since=clock.now()) is False
     assert service.asked() == [LIST, "GET /lab-status?since=r1", ADA_NOW]
 
 
@@ -124,9 +129,9 @@ async def test_a_list_that_was_requested_before_an_operation_is_not_used(service
     stale = '{"revision": "r1", "complete": true, "labs": [{"username": "ada", "server": "", "status": "running"}]}'
     service.on(LIST, Stream(stale, before=hold))
     service.on("GET /lab-status?since=r1", changes("r2", entry(ADA, None)))
-    early = asyncio.create_task(cache.is_alive(ADA, token))
+    early = asyncio.create_task(is_alive(cache, ADA, token))
     await service.has_been_asked(LIST)
-    late = asyncio.create_task(cache.is_alive(ADA, token, since=clock.now()))
+    late = asyncio.create_task(is_alive(cache, ADA, token, since=clock.now()))
     hold.set()
     assert (await early, await late) == (True, False)
 
@@ -135,12 +140,12 @@ async def test_a_list_that_was_requested_before_an_operation_is_not_used(service
 async def test_a_service_without_the_list_is_asked_about_each_lab(service, cache, clock, status):
     service.on(LIST, refuse(status, "no such route", type_="unknown_route"), report("r1", entry(ADA, "running")))
     service.on(ADA_NOW, lab("running"))
-    assert await cache.is_alive(ADA, token) is True
+    assert await is_alive(cache, ADA, token) is True
     clock.ahead += 60
-    assert await cache.is_alive(ADA, token) is True
+    assert await is_alive(cache, ADA, token) is True
     assert service.asked() == [LIST, ADA_NOW, ADA_NOW]
     clock.ahead += 600  # the service may have been replaced in the meantime
-    assert await cache.is_alive(ADA, token) is True
+    assert await is_alive(cache, ADA, token) is True
     assert service.asked()[3:] == [LIST]
 
 
@@ -164,7 +169,7 @@ AWAY = {
 @pytest.mark.parametrize("answer", AWAY.values(), ids=AWAY)
 async def test_without_a_list_the_status_is_unknown(service, cache, answer):
     service.on(LIST, answer)
-    assert await cache.is_alive(ADA, token) is None
+    assert await is_alive(cache, ADA, token) is None
     assert ADA_NOW not in service.asked()
 
 
@@ -175,11 +180,11 @@ async def test_an_outage_costs_one_request_per_interval_and_one_log_line(service
         LIST, refuse(503, "starting"), refuse(503, "starting"), report("r1", *(entry(x, "running") for x in labs))
     )
     for _ in range(2):
-        assert await asyncio.gather(*(cache.is_alive(lab, token) for lab in labs)) == [None] * 1000
+        assert await asyncio.gather(*(is_alive(cache, lab, token) for lab in labs)) == [None] * 1000
         clock.ahead += 6
     assert service.asked() == [LIST, LIST]
     assert [record.levelname for record in caplog.records if record.name != "aiohttp.access"] == ["WARNING"]
-    assert await asyncio.gather(*(cache.is_alive(lab, token) for lab in labs)) == [True] * 1000
+    assert await asyncio.gather(*(is_alive(cache, lab, token) for lab in labs)) == [True] * 1000
     assert [record.levelname for record in caplog.records if record.name != "aiohttp.access"] == ["WARNING", "INFO"]
 
 
@@ -187,18 +192,18 @@ async def test_an_outage_of_an_older_service_is_logged_once(service, cache, capl
     service.on(LIST, refuse(404, "no such route", type_="unknown_route"))
     for n in range(50):
         service.on(f"GET /labs/user{n}", refuse(503, "starting"))
-    assert await asyncio.gather(*(cache.is_alive(Lab(f"user{n}"), token) for n in range(50))) == [None] * 50
+    assert await asyncio.gather(*(is_alive(cache, Lab(f"user{n}"), token) for n in range(50))) == [None] * 50
     assert [record.levelname for record in caplog.records if record.name != "aiohttp.access"] == ["WARNING"]
 
 
 async def test_the_list_survives_an_outage(service, cache, clock):
     service.on(LIST, report("r1", entry(ADA, "running")))
     service.on("GET /lab-status?since=r1", refuse(503, "starting"), changes("r2"))
-    assert await cache.is_alive(ADA, token) is True
+    assert await is_alive(cache, ADA, token) is True
     clock.ahead += 6
-    assert await cache.is_alive(ADA, token) is None
+    assert await is_alive(cache, ADA, token) is None
     clock.ahead += 6
-    assert await cache.is_alive(ADA, token) is True
+    assert await is_alive(cache, ADA, token) is True
     assert service.asked() == [LIST] + ["GET /lab-status?since=r1"] * 2
 
 
@@ -208,7 +213,7 @@ async def test_changes_without_end_do_not_fill_the_memory(service, cache, clock)
     service.on("GET /lab-status?since=r1", changes("r2", many[0]))
     service.on("GET /lab-status?since=r2", changes("r3", many[1]))
     for _ in range(4):
-        assert await cache.is_alive(ADA, token) is True
+        assert await is_alive(cache, ADA, token) is True
         clock.ahead += 6
     assert service.asked() == [LIST, "GET /lab-status?since=r1", "GET /lab-status?since=r2", LIST]
     assert set(cache._labs) == {ADA}
@@ -218,7 +223,7 @@ async def test_a_poll_that_is_cancelled_leaves_the_request_to_the_others(service
     hold = asyncio.Event()
     text = '{"revision": "r1", "complete": true, "labs": [{"username": "ada", "server": "", "status": "running"}]}'
     service.on(LIST, Stream(text, before=hold))
-    first, second = (asyncio.create_task(cache.is_alive(ADA, token)) for _ in range(2))
+    first, second = (asyncio.create_task(is_alive(cache, ADA, token)) for _ in range(2))
     await service.has_been_asked(LIST)
     first.cancel()
     hold.set()
@@ -235,7 +240,7 @@ async def test_the_list_does_not_wait_for_polls(service):
     poll = asyncio.create_task(client.polled_lab(BOB, "t"))
     await service.has_been_asked("GET /labs/bob")
     async with asyncio.timeout(5):
-        assert await StatusCache.shared(client, "t").is_alive(ADA, token) is True
+        assert await is_alive(StatusCache.shared(client, "t"), ADA, token) is True
     hold.set()
     await poll
     await client.close()

@@ -10,6 +10,7 @@ fn normalised(transcript: &str) -> String {
     let lines =
         transcript.lines().map(|line| match (line.split_once("id: "), line.split_once(r#""at":""#)) {
             (Some(("", _)), _) => "id: <job>-<n>".to_owned(),
+            _ if line.starts_with("url: http://") => "url: <url>".to_owned(),
             (_, Some((before, after))) => {
                 let rest = after.split_once('"').map_or("", |(_, rest)| rest);
                 format!(r#"{before}"at":"<time>"{rest}"#)

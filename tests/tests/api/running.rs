@@ -52,6 +52,7 @@ async fn a_lab_that_crashes_too_often_fails_with_the_reason() {
     let lab = user.lab(name).await.unwrap().json().unwrap();
     assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("CrashLoopBackOff")), "{lab:#}");
     assert!(lab["message"].as_str().unwrap().contains("more memory"), "{lab:#}");
+    assert_eq!(lab["exit_code"], 137, "{lab:#}");
     assert_eq!(user.stop(name).await.unwrap().status, 202, "a failure can be dismissed");
     until(&user, name, Value::is_null).await;
 }

@@ -4,14 +4,14 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use moka::future::Cache;
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use wasmspawner_core::users::identity::Group;
 use wasmspawner_core::users::token::TokenDigest;
 
 use super::AuthError;
 use crate::connections::Block;
 use wasmspawner_tasks::per_key::PerKey;
+use wasmspawner_tasks::turns::Turns;
 
 /// A cached answer about a token.
 pub(super) trait Weighed {
@@ -34,7 +34,7 @@ pub(super) struct Lookups<V> {
     provider: &'static str,
     cached_for: Duration,
     answers: Cache<TokenDigest, Answer<V>>,
-    slots: Semaphore,
+    turns: Turns,
     slots_of_address: PerKey<Block>,
 }
 
@@ -59,9 +59,10 @@ const LAST_GOOD_FOR: Duration = Duration::from_mins(5);
 const MEMORY: u64 = 64 << 20;
 /// The size of a cache entry without its texts, in bytes.
 const ENTRY: usize = 1 << 10;
-/// The limit on concurrent look-ups, and the time that a request waits for its turn.
+/// The limit on concurrent look-ups.
 const MAX_LOOKUPS: usize = 64;
-const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
+/// The time after which a provider is stuck, if no look-up ends.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// The limit on concurrent look-ups for one address. The Hub has one address, and answers one request after the other.
 const PER_ADDRESS: NonZeroU32 = NonZeroU32::new(8).expect("it is not zero");
 
@@ -80,7 +81,7 @@ impl<V: Weighed + Clone + Send + Sync + 'static> Lookups<V> {
             provider,
             cached_for,
             answers,
-            slots: Semaphore::new(MAX_LOOKUPS),
+            turns: Turns::new(MAX_LOOKUPS, STUCK_AFTER),
             slots_of_address: PerKey::new(PER_ADDRESS),
         }
     }
@@ -104,16 +105,15 @@ impl<V: Weighed + Clone + Send + Sync + 'static> Lookups<V> {
     where
         A: Future<Output = Result<V, AuthError>>,
     {
-        let turn = async {
-            let of_address = match &from {
+        let of_address = async {
+            match &from {
                 Some(from) => self.slots_of_address.take(from).await,
                 None => None,
-            };
-            (of_address, self.slots.acquire().await)
+            }
         };
-        match timeout(WAIT_FOR_TURN, turn).await {
-            Ok(_turn) => ask.await,
-            Err(_) => Err(AuthError::Unavailable(self.provider)),
+        match self.turns.take(of_address).await {
+            Some(_turn) => ask.await,
+            None => Err(AuthError::Unavailable(self.provider)),
         }
     }
 
@@ -149,7 +149,7 @@ mod tests {
     use futures::FutureExt;
     use futures::future::join_all;
     use tokio::sync::Notify;
-    use tokio::time::advance;
+    use tokio::time::{advance, timeout};
 
     use super::*;
 
@@ -274,7 +274,7 @@ mod tests {
             assert!(leaves.now_or_never().is_none(), "it is asked, and does not wait for the answer");
         }
         lookups.answers.run_pending_tasks().await;
-        assert_eq!((lookups.answers.entry_count(), lookups.slots.available_permits()), (0, MAX_LOOKUPS));
+        assert_eq!((lookups.answers.entry_count(), lookups.turns.free()), (0, MAX_LOOKUPS));
         assert_eq!(get(&lookups, "0", Ok(2)).await, Ok(2));
     }
 
@@ -288,7 +288,7 @@ mod tests {
                 never.notified().await;
                 Ok(0)
             };
-            timeout(WAIT_FOR_TURN * 2, lookups.get(TokenDigest::from_token(&n.to_string()), None, ask))
+            timeout(STUCK_AFTER * 2, lookups.get(TokenDigest::from_token(&n.to_string()), None, ask))
         });
         let answers = join_all(flood).await;
         assert_eq!(asked.load(Ordering::SeqCst), MAX_LOOKUPS);
@@ -296,6 +296,22 @@ mod tests {
             answers.iter().filter(|answer| matches!(answer, Ok(Err(error)) if *error == AWAY)).count(),
             10
         );
+    }
+
+    /// A Hub that starts hundreds of labs at once answers slowly, and to one address.
+    #[tokio::test(start_paused = true)]
+    async fn look_ups_of_a_busy_hub_wait_for_as_long_as_it_answers() {
+        let lookups = lookups();
+        let from = Some(Block::from(std::net::IpAddr::from([192, 0, 2, 1])));
+        let answers = join_all((0..300).map(|n: usize| {
+            let ask = async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(n)
+            };
+            lookups.get(TokenDigest::from_token(&n.to_string()), from, ask)
+        }))
+        .await;
+        assert!(answers.iter().all(Result::is_ok));
     }
 
     #[tokio::test(start_paused = true)]

@@ -88,6 +88,12 @@ fn kinds() -> [(&'static str, &'static str, &'static str, Object); 6] {
     ]
 }
 
+/// The URL of a lab that has been started, until it is stopped.
+fn url() -> ObjectBuilder {
+    let description = "The URL at which the Hub reaches the lab that has been started";
+    ObjectBuilder::new().schema_type(Type::String).description(Some(description))
+}
+
 fn stream_event(kind: &str, description: &str, data: Object) -> Schema {
     let job_id = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
     let id = ObjectBuilder::new()
@@ -99,6 +105,7 @@ fn stream_event(kind: &str, description: &str, data: Object) -> Schema {
         .property("id", id)
         .property("event", ObjectBuilder::new().schema_type(Type::String).enum_values(Some([kind])))
         .property("data", data);
+    let fields = if kind == "complete" { fields.property("url", url()) } else { fields };
     fields.required("id").required("event").required("data").into()
 }
 

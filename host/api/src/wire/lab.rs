@@ -62,6 +62,8 @@ pub(crate) struct Lab {
     started_at: Option<String>,
     /// How often a container was restarted since the lab became ready.
     restarts: u32,
+    /// The exit code of the lab's program, if the lab failed because that ended; null otherwise.
+    exit_code: Option<i32>,
     /// The policies that decided about the lab, in the order in which they were asked.
     policy: Vec<DecidedBy>,
     /// The lab's fields by who decided them, such as a policy, or a policy by one of its grants; only for administrators.
@@ -137,6 +139,7 @@ impl Lab {
             image: image.map(Image::from),
             started_at: started_at.map(|at| at.to_string()),
             restarts: lab.restarts,
+            exit_code: lab.exit_code,
             policy: policies.into_iter().map(DecidedBy::from).collect(),
             decided_by: for_administrators(decided_by, permit),
         }

@@ -20,7 +20,8 @@ use crate::problem::{Detail, Problem};
 #[serde(deny_unknown_fields)]
 pub(crate) struct SpawnBody {
     /// The submission of the spawn form, with single values. A list of one element counts as that element; the texts
-    /// `true` and `false` count as booleans. The site's policy decides which keys exist. All together have at most 64 KiB.
+    /// `true` and `false` count as booleans. Several texts reach the policy as one text, the list as JSON. The site's
+    /// policy decides which keys exist. All together have at most 64 KiB.
     #[schema(schema_with = submission, required = false)]
     options: Options,
     /// Environment variables. A name consists of letters, digits and `_`, does not start with a digit, and has at most
@@ -40,10 +41,11 @@ pub(super) fn submission() -> Object {
         let any = OneOfBuilder::new().item(single(Type::String)).item(single(Type::Number));
         any.item(single(Type::Boolean))
     };
-    let list = ArrayBuilder::new().items(value()).min_items(Some(1)).max_items(Some(1));
+    let one = ArrayBuilder::new().items(value()).min_items(Some(1)).max_items(Some(1));
+    let several = ArrayBuilder::new().items(single(Type::String)).min_items(Some(2));
     ObjectBuilder::new()
         .schema_type(Type::Object)
-        .additional_properties(Some(Schema::from(value().item(list))))
+        .additional_properties(Some(Schema::from(value().item(one).item(several))))
         .max_properties(Some(OPTIONS_LIMIT.entries))
         .examples([json!({"image": "minimal", "size": "small", "debug": true})])
         .build()

@@ -33,7 +33,7 @@ impl Lab {
             // The cluster needs the machine, or the workload does not have the lab any more; the message has the
             // details.
             Stage::Terminating => Some(Ending::Gone(analysis.message.clone())),
-            Stage::Failed => Some(Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message))),
+            Stage::Failed => Some(Ending::Crashed(Failure::from_analysis(analysis))),
             Stage::Running
             | Stage::Starting
             | Stage::Binding
@@ -90,10 +90,10 @@ impl Lab {
         let unexplained = || format!("Your {noun} stopped unexpectedly and was restarted.");
         let why = analysis.last_end.clone().unwrap_or_else(unexplained);
         if running.restarts.are_too_many(policy, now) {
-            let failure = Failure::cluster(
-                "CrashLoopBackOff",
-                format!("{why} It was restarted more than {} times in a short while.", policy.allowed),
-            );
+            let message =
+                format!("{why} It was restarted more than {} times in a short while.", policy.allowed);
+            let failure =
+                Failure { exit_code: analysis.exit_code, ..Failure::cluster("CrashLoopBackOff", message) };
             effects.push(Effect::Cleanup(Ending::Crashed(failure)));
         } else {
             effects.push(Effect::Restarted(new));

@@ -146,7 +146,7 @@ impl Lab {
         match analysis.stage {
             Stage::Running => self.become_running(analysis, now, effects),
             Stage::Failed | Stage::Stopped | Stage::Terminating => {
-                self.fail(Failure::cluster(&analysis.reason, &analysis.message), now, effects);
+                self.fail(Failure::from_analysis(analysis), now, effects);
             }
             Stage::Scheduling | Stage::Pulling | Stage::Initializing | Stage::Starting => {
                 let report = report(analysis, now);

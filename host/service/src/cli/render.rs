@@ -139,7 +139,7 @@ impl RenderArgs {
 }
 
 fn refused(failure: &Failure) -> anyhow::Error {
-    let Failure { reason, message, blame } = failure;
+    let Failure { reason, message, blame, .. } = failure;
     anyhow!("there would be no lab: {message} ({reason}, to be mended by the {})", mender(*blame))
 }
 

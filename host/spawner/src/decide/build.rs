@@ -136,7 +136,7 @@ fn environment(
                  administrators add the section `environments` to the configuration",
                 String::from(asked)
             );
-            Err(Failure { reason: "NoEnvironments".to_owned(), message, blame: Blame::Policy })
+            Err(Failure::new("NoEnvironments", message, Blame::Policy))
         }
     }
 }
@@ -292,21 +292,14 @@ fn unlabelled() -> Failure {
 fn rejected(rejected: SpawnRejected) -> Failure {
     tracing::warn!(blame = ?rejected.blame, error = %rejected, "the lab cannot be built");
     match rejected.blame {
-        compose::RejectionBlame::Policy(policy) => Failure {
-            reason: "PolicyAnswerRefused".into(),
-            message: format!(
+        compose::RejectionBlame::Policy(policy) => {
+            let message = format!(
                 "The policy `{policy}` of this site asks for something that it may not have: {}",
                 rejected.message
-            ),
-            blame: Blame::Policy,
-        },
-        compose::RejectionBlame::Request => {
-            Failure { reason: "InvalidRequest".into(), message: rejected.message, blame: Blame::User }
+            );
+            Failure::new("PolicyAnswerRefused", message, Blame::Policy)
         }
-        compose::RejectionBlame::Operator => Failure {
-            reason: "InvalidConfiguration".into(),
-            message: rejected.message,
-            blame: Blame::Service,
-        },
+        compose::RejectionBlame::Request => Failure::new("InvalidRequest", rejected.message, Blame::User),
+        compose::RejectionBlame::Operator => Failure::service("InvalidConfiguration", rejected.message),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::EnvironmentChoice;
 use wasmspawner_core::custom_resource::environment::{Binding, ClaimState, NamespaceFate};
-use wasmspawner_core::lifecycle::{Blame, Failure};
+use wasmspawner_core::lifecycle::Failure;
 use wasmspawner_core::names::ObjectName;
 use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::record::{Place, PlaceClaim, PlaceKind};
@@ -84,7 +84,7 @@ async fn get(environments: &Environments, to_bind: &ToBind) -> Result<Place, Fai
             ClaimState::Bound(binding) => return Ok(place_at(to_bind, binding, claim, own)),
             ClaimState::Failed(reason, message) => {
                 let text = format!("There is no environment for your lab: {message}");
-                return Err(Failure { reason, message: text, blame: Blame::Service });
+                return Err(Failure::service(reason, text));
             }
             ClaimState::Absent if own => {
                 let message = "The claim of your lab was deleted before it had an environment".to_owned();
@@ -150,5 +150,5 @@ fn too_late(environments: &Environments, to_bind: &ToBind) -> Failure {
 }
 
 fn wrong(reason: &str, message: String) -> Failure {
-    Failure { reason: reason.to_owned(), message, blame: Blame::Service }
+    Failure::service(reason, message)
 }

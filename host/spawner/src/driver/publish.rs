@@ -161,6 +161,7 @@ impl Driver {
             progress: self.log.as_ref().map_or(0, |log| log.progress()),
             job_id: self.job_id(),
             restarts,
+            exit_code: failure.and_then(|failure| failure.exit_code),
         }
     }
 }

@@ -219,11 +219,7 @@ impl Driver {
                 let share = share_of(&about.description);
                 if let Err(refused) = self.labs.quota_claims().claim(&self.key, share, decided.quota.as_ref())
                 {
-                    let failure = Failure {
-                        reason: "QuotaExceeded".to_owned(),
-                        message: refused.to_string(),
-                        blame: Blame::User,
-                    };
+                    let failure = Failure::new("QuotaExceeded", refused.to_string(), Blame::User);
                     self.on_event(Event::Decided(Err(failure)));
                     return self.start_planned_requests();
                 }

@@ -196,7 +196,7 @@ impl SpawnError {
             | Self::RecordGone
             | Self::RecordIncomplete => ("Refused", Blame::Service, message),
         };
-        Failure { reason: reason.to_owned(), message, blame }
+        Failure::new(reason, message, blame)
     }
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn failure(error: &KubernetesError) -> Failure {
             let message = format!(
                 "Your quota does not allow this; stop something else first, or choose a smaller size ({message})"
             );
-            return Failure { reason: "QuotaExceeded".to_owned(), message, blame: Blame::User };
+            return Failure::new("QuotaExceeded", message, Blame::User);
         }
         KubernetesError::Refused { message, .. } => {
             format!("The cluster refused a part of the lab: {message}")

@@ -219,6 +219,7 @@ mod tests {
             progress: 0,
             job_id: None,
             restarts: 0,
+            exit_code: None,
         }
     }
 

@@ -78,7 +78,7 @@ pub struct EventReader {
 
 /// Entries that are appended within this time are read together, except at the end of an operation. Otherwise a Hub
 /// that starts a hundred labs would be woken for every entry.
-const GATHER: Duration = Duration::from_millis(100);
+const GATHER: Duration = Duration::from_millis(500);
 
 impl EventReader {
     /// The id of the operation.

@@ -42,6 +42,8 @@ pub struct LabSnapshot {
     pub job_id: Option<JobId>,
     /// The number of container restarts since the lab became ready.
     pub restarts: u32,
+    /// The exit code of the lab's program, if the lab failed because that ended.
+    pub exit_code: Option<i32>,
 }
 
 /// The details with which a lab was started.

@@ -1,12 +1,11 @@
 """The client of the service's REST API, for many labs at once."""
 
 import asyncio
-import atexit
 import json
 import math
 import ssl
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,6 +25,7 @@ _TERMINAL = frozenset(("complete", "failed"))
 # Ingresses close idle connections after 60 to 75 seconds. If the other side closes a connection just when a request is
 # sent on it, the request fails, and it is unknown whether a spawn was accepted.
 _KEEPALIVE_SECONDS = 15
+_END_SECONDS = 0.5
 _MAX_FORM_BYTES = 4 * 1024 * 1024
 # About fifty thousand labs.
 MAX_LIST_BYTES = 16 * 1024 * 1024
@@ -74,7 +74,8 @@ class ServiceClient:
         self._stream_timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=options.connect_timeout, sock_read=options.silence_timeout
         )
-        atexit.register(_close_at_exit, weakref.ref(self))
+        # The Hub tells its spawners nothing when it ends, but cancels all tasks, after those that stop labs.
+        self._closing = asyncio.create_task(self._close_when_cancelled())
 
     @classmethod
     def shared(cls, options: ClientOptions) -> "ServiceClient":
@@ -86,7 +87,13 @@ class ServiceClient:
 
     async def close(self) -> None:
         """Close all connections."""
+        self._closing.cancel()
+        await asyncio.gather(self._closing, return_exceptions=True)
         await self._session.close()
+
+    async def _close_when_cancelled(self) -> None:
+        async with self._session:
+            await asyncio.Event().wait()
 
     # Routes
 
@@ -150,6 +157,11 @@ class ServiceClient:
             raise
         return True
 
+    async def volumes(self, lab: Lab, token: str) -> list[str]:
+        """The names of the volume claims that a server keeps while it has no lab."""
+        answer = await self._patiently("GET", f"{lab.path}/volumes", token)
+        return answer.decode(lambda volumes: [str(claim["name"]) for claim in volumes["claims"]])
+
     async def release_volumes(self, lab: Lab, token: str) -> tuple[list[str], list[str]]:
         """Delete the volumes of a deleted server, as far as policies allow. Returns the names of deleted and of kept
         volumes."""
@@ -174,8 +186,11 @@ class ServiceClient:
                 async with aclosing(connection) as batches:
                     async for batch in batches:
                         retries = None
+                        ended = any(event.type in _TERMINAL for event in batch)
+                        if ended:
+                            await _read_to_end(batches)
                         yield batch
-                        if any(event.type in _TERMINAL for event in batch):
+                        if ended:
                             return
                 broken: ServiceError = Unreachable(f"GET {url}: the stream ended before the operation")
             except Unreachable as error:
@@ -225,13 +240,13 @@ class ServiceClient:
             )
 
 
+async def _read_to_end(batches: AsyncIterator[list[Event]]) -> None:
+    """Read the end of a stream after its last event, so that the connection is kept for other requests."""
+    with suppress(TimeoutError, ServiceError):
+        async with asyncio.timeout(_END_SECONDS):
+            async for _ in batches:
+                pass
+
+
 def _released_volumes(answer: Any) -> tuple[list[str], list[str]]:
     return [str(claim["name"]) for claim in answer["deleted"]], [str(claim["name"]) for claim in answer["kept"]]
-
-
-def _close_at_exit(reference: "weakref.ref[ServiceClient]") -> None:
-    """Close connections at exit. The Hub does not notify its spawners, and aiohttp would log errors about open
-    connections."""
-    if (client := reference()) is not None:
-        with suppress(Exception):
-            asyncio.run(client.close())

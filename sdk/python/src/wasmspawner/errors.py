@@ -1,17 +1,13 @@
-"""Errors between the Hub and the service, and how the Hub shows them to users."""
+"""Errors of requests to the service."""
 
-import html
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
-
-from tornado import web
 
 from .json_answer import decode
 
 # Seconds; no answer makes a client wait longer.
 _MAX_RETRY_AFTER = 60.0
-_UNREACHABLE = "The service that starts labs cannot be reached at the moment. Please try again in a minute."
 
 
 class ServiceError(Exception):
@@ -28,6 +24,10 @@ class Unreachable(ServiceError):
         super().__init__(message)
         self.unsent = unsent
         self.retry_after = retry_after
+
+
+class LoginExpired(ServiceError):
+    """The service does not accept the token that the authenticator has stored for the user."""
 
 
 class Refused(ServiceError):
@@ -48,7 +48,12 @@ class Refused(ServiceError):
     @property
     def text(self) -> str:
         """What the service says, in one line."""
-        return "; ".join(_line(*problem) for problem in self.problems)
+        return "; ".join(self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        """What the service says, one line for each problem."""
+        return [f"{location}: {message}" if location else message for location, message in self.problems]
 
     @property
     def retry_after(self) -> float:
@@ -82,55 +87,3 @@ def _location(entry: Mapping[str, Any]) -> str:
     while parts and parts[0] in ("body", "options", "path", "query", "header"):
         parts.pop(0)
     return ".".join(parts)
-
-
-def _line(location: str, message: str) -> str:
-    return f"{location}: {message}" if location else message
-
-
-class LabError(web.HTTPError):
-    """An error with a text for the user. JupyterHub shows it on the spawn form, the progress page and in its API.
-
-    The Hub adds `headers` to its answer (`Retry-After`).
-    """
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        log_message: str = "",
-        message_html: str = "",
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(status, log_message or message)
-        self.jupyterhub_message = message
-        if message_html:
-            self.jupyterhub_html_message = message_html
-        self.headers = dict(headers or {})
-
-
-def for_user(error: ServiceError, doing: str) -> LabError:
-    """The error that the Hub should raise. `doing` describes the attempt in the log: "starting the lab of ada"."""
-    log_message = f"{doing}: {error}"
-    if not isinstance(error, Refused):
-        return LabError(503, _UNREACHABLE, log_message=log_message)
-    if request_id := error.headers.get("x-request-id"):
-        log_message += f" (request {request_id})"
-    if error.status == 401 or (error.status == 403 and not error.problems):
-        return LabError(500, "JupyterHub may not use the service that starts labs.", log_message=log_message)
-    if error.status >= 500 or not error.problems:
-        return LabError(502, "The service that starts labs failed to answer this request.", log_message=log_message)
-    return LabError(
-        error.status,
-        error.text,
-        log_message=log_message,
-        message_html=_as_list(error.problems),
-        headers={"Retry-After": f"{error.retry_after:.0f}"} if error.retry_after else None,
-    )
-
-
-def _as_list(problems: list[tuple[str, str]]) -> str:
-    if len(problems) < 2:
-        return ""
-    return "<ul>" + "".join(f"<li>{html.escape(_line(*problem))}</li>" for problem in problems) + "</ul>"

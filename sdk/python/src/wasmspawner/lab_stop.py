@@ -5,8 +5,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from .client import ServiceClient
-from .errors import LabError, Refused, ServiceError, for_user
+from .errors import Refused, ServiceError
 from .lab import Lab
+from .lab_error import LabError, for_user
 from .lab_state import LabState
 from .progress import ProgressLog
 from .retries import Retries
@@ -24,7 +25,7 @@ class LabStop:
         self._lab = lab
         self._token = token
         self._timeout = timeout
-        self._trouble = LabError(504, "It is still shutting down.")
+        self._trouble = LabError(504, "It is still shutting down.", reason="still_stopping")
 
     async def run(self, log: ProgressLog) -> None:
         """Stop the lab. Raises `LabError` (504) if it does not stop, `Refused` if it may not be stopped."""
@@ -41,7 +42,9 @@ class LabStop:
         except TimeoutError as error:
             late = f"The lab did not stop within {self._timeout:.0f} seconds."
             message = f"{late} {self._trouble.jupyterhub_message}"
-            raise LabError(504, message, log_message=f"{late} {self._trouble.log_message}") from error
+            raise LabError(
+                504, message, reason="still_stopping", log_message=f"{late} {self._trouble.log_message}"
+            ) from error
 
     async def _until_stopped(self, log: ProgressLog, *, ask: bool) -> None:
         retries = Retries(longest=5.0)
@@ -84,4 +87,5 @@ class LabStop:
         return error
 
     def _note(self, lab: LabState, log: ProgressLog) -> None:
-        self._trouble = LabError(504, log.failure if log.failed else lab.message or f"It is still {lab.status}.")
+        why = log.failure if log.failed else lab.message or f"It is still {lab.status}."
+        self._trouble = LabError(504, why, reason="still_stopping")

@@ -1,16 +1,18 @@
 """Converts the service's events to JupyterHub's progress events for the spawn page."""
 
 import asyncio
+import html
 from collections.abc import AsyncIterator, Iterable
-from typing import Any
+from contextlib import suppress
 
 from .recent_events import ProgressEvent, RecentEvents
 from .sse import Event
 
-# The Hub has a log in its memory for every lab, and in its database between restarts.
+# The Hub has a log in its memory for every lab.
 _MAX_EVENTS, _MAX_BYTES = 1000, 256 * 1024
-_MAX_STORED_EVENTS, _MAX_STORED_BYTES = 200, 64 * 1024
 _MAX_MESSAGE = 4000
+# Seconds between two events for one reader: each costs the Hub an answer to the browser.
+_PAUSE = 0.5
 
 
 class ProgressLog:
@@ -25,10 +27,10 @@ class ProgressLog:
         self._events = RecentEvents(_MAX_EVENTS, _MAX_BYTES)
         self.progress = 0
         self.begun = False
-        self.complete = False
         self.last_error = ""
         self._outcome: Event | None = None
         self._changed = asyncio.Condition()
+        self._ended = asyncio.Event()
 
     @property
     def events(self) -> list[ProgressEvent]:
@@ -36,9 +38,19 @@ class ProgressLog:
         return self._events.since(0)
 
     @property
+    def complete(self) -> bool:
+        """True once the operation has ended."""
+        return self._ended.is_set()
+
+    @property
     def failed(self) -> bool:
         """True if the service's final event is that the operation failed."""
         return self._outcome is not None and self._outcome.type == "failed"
+
+    @property
+    def url(self) -> str:
+        """The URL of the lab that has been started, if the service has sent it."""
+        return self._outcome.url if self._outcome else ""
 
     @property
     def failure(self) -> str:
@@ -78,9 +90,13 @@ class ProgressLog:
 
     async def go_on(self, message: str) -> None:
         """Show that the operation is requested again; its events are added to this log."""
+        self._outcome = None
+        self.last_error = ""
+        await self.show(message)
+
+    async def show(self, message: str) -> None:
+        """Show a message of this package."""
         async with self._changed:
-            self._outcome = None
-            self.last_error = ""
             self._show(message)
             self._changed.notify_all()
 
@@ -90,11 +106,11 @@ class ProgressLog:
             if self._outcome is not None and not self.complete:
                 self.progress = 100
                 self._show(self._outcome.data or f"Operation {self._outcome.type}")
-            self.complete = True
+            self._ended.set()
             self._changed.notify_all()
 
     async def follow(self) -> AsyncIterator[ProgressEvent]:
-        """Yield all events so far, then each new one, until the operation has ended."""
+        """Yield all events so far as one, and so the new ones every half second, until the operation has ended."""
         seen = 0
         while True:
             async with self._changed:
@@ -104,25 +120,22 @@ class ProgressLog:
                 seen = self._events.total
                 ended = self.complete
             # Yielded outside the lock, so that a slow browser does not delay the spawn.
-            for event in fresh:
-                yield dict(event)
+            if fresh:
+                yield _as_one(fresh)
             if ended:
                 return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSE):
+                    await self._ended.wait()
 
-    def to_state(self) -> dict[str, Any]:
-        """The log in the form that JupyterHub stores."""
-        stored = RecentEvents(_MAX_STORED_EVENTS, _MAX_STORED_BYTES, self.events)
-        return {"events": stored.since(0), "progress": self.progress, "complete": self.complete}
 
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "ProgressLog":
-        """A log from the form that JupyterHub stored."""
-        log = cls()
-        log._events = RecentEvents(_MAX_EVENTS, _MAX_BYTES, state.get("events", []))
-        log.progress = int(state.get("progress", 0))
-        log.complete = bool(state.get("complete", False))
-        log.begun = bool(log.events) or log.complete
-        return log
+def _as_one(events: list[ProgressEvent]) -> ProgressEvent:
+    """One event with the lines of all."""
+    if len(events) == 1:
+        return dict(events[0])
+    lines = [event["message"] for event in events]
+    as_html = "<br>".join(html.escape(line) for line in lines)
+    return {"progress": events[-1]["progress"], "message": "\n".join(lines), "html_message": as_html}
 
 
 def _cut(message: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -14,15 +13,13 @@ _DROPPED = "Earlier messages are not shown."
 class RecentEvents:
     """A list from which the oldest events are dropped when it exceeds a limit. `max_bytes` counts the events as JSON."""
 
-    def __init__(self, max_events: int, max_bytes: int, events: Iterable[ProgressEvent] = ()) -> None:
+    def __init__(self, max_events: int, max_bytes: int) -> None:
         self.total = 0
         """How many events were added, with those that were dropped."""
         self._max_events = max_events
         self._max_bytes = max_bytes
         self._events: deque[ProgressEvent] = deque()
         self._bytes = 0
-        for event in events:
-            self.add(event)
 
     def add(self, event: ProgressEvent) -> None:
         """Add an event, and drop the oldest ones that are too many."""

@@ -7,7 +7,7 @@ from typing import Any
 from traitlets.log import get_logger
 
 from .client import ServiceClient
-from .errors import Refused, Unreachable
+from .errors import LoginExpired, Refused, Unreachable
 from .lab import Lab
 from .lab_stop import LabStop
 from .progress import ProgressLog
@@ -35,13 +35,16 @@ class SpawnRequest:
         options: Mapping[str, Any],
         env: Mapping[str, str],
         *,
+        login: bool,
         hub_token: Callable[[], str],
         stop_timeout: float,
     ) -> None:
+        """`login` is true if the token is one that the authenticator has stored, and not that of the server."""
         self._client = client
         self._lab = lab
         self._token = token
-        self._options = options
+        self._login = login
+        self.options = options
         self._env = env
         self._hub_token = hub_token
         self._stop_timeout = stop_timeout
@@ -55,12 +58,14 @@ class SpawnRequest:
         first = True
         while True:
             try:
-                return await self._client.spawn(self._lab, self._token, self._options, self._env)
+                return await self._client.spawn(self._lab, self._token, self.options, self._env)
             except Unreachable as error:
                 if not error.unsent and await self._began_since(sent_at):
                     return None
                 await while_away.pause(error)
             except Refused as error:
+                if error.status == 401 and self._login:
+                    raise LoginExpired(str(error)) from error
                 if await self._make_room(error, sent_at, first=first):
                     return None
                 await while_occupied.pause(error)

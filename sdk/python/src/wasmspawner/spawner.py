@@ -3,32 +3,50 @@
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import aclosing, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 from jupyterhub.spawner import Spawner
-from traitlets import Float, Integer, TraitError, Unicode, default, validate
+from sqlalchemy import inspect
+from traitlets import Float, Integer, TraitError, Unicode, default, observe, validate
 
 from .client import ClientOptions, ServiceClient
-from .errors import LabError, Refused, ServiceError, for_user
+from .errors import LoginExpired, Refused, ServiceError, Unreachable
 from .lab import Lab
 from .lab_address import note_move, present_url
+from .lab_error import LabError, for_user
+from .lab_state import INTERRUPTED, LabState
 from .lab_stop import LabStop
-from .options import options_from_form
+from .options import form_fields, options_from_form, without_own_fields
 from .progress import ProgressEvent, ProgressLog
 from .retries import Retries
 from .spawn_request import SpawnRequest
 from .status_cache import StatusCache
 from .token_file import TokenFile
+from .unused_settings import INTERNAL_SSL, warn_once
+from .web_address import WebAddress
+
+# The options of the client that are set by traits of the spawner.
+_OF_CLIENT = {
+    "api_url": "api_url",
+    "ca_file": "api_ca_file",
+    "connect_timeout": "connect_timeout",
+    "request_timeout": "request_timeout",
+    "retry_for": "retry_for",
+    "silence_timeout": "silence_timeout",
+    "max_requests": "max_requests",
+    "max_status_requests": "max_status_requests",
+    "status_interval": "status_interval",
+}
 
 
 class WasmSpawner(Spawner):
     """Starts a user's lab by requesting it from the wasmspawner service.
 
-    The service decides on images, sizes, quotas and volumes. `mem_limit`, `mem_guarantee`, `cpu_limit`,
-    `cpu_guarantee`, `cmd` and `args` of this class are therefore not used.
+    The service decides on images, sizes, quotas and volumes. `unused_settings.py` has the settings that are therefore not
+    used.
     """
 
     api_url = Unicode(
@@ -166,6 +184,10 @@ class WasmSpawner(Spawner):
         # The options are passed to the service unchanged. Without this, JupyterHub 5.3 and later log a warning.
         return lambda spawner, user_options: None
 
+    @default("options_from_form")
+    def _options_from_form_default(self) -> Any:
+        return options_from_form
+
     def __init__(self, **kwargs: Any) -> None:
         self._log_of_operation = ProgressLog()
         self._starting = False
@@ -173,42 +195,58 @@ class WasmSpawner(Spawner):
         self._operation_at = -math.inf
         # The last result of poll(). A spawner that was neither started nor loaded has no lab.
         self._last_status: int | None = 0
+        # The lab of this server while it has one. The user may be renamed meanwhile.
+        self._own_lab: Lab | None = None
+        self._shared: tuple[ServiceClient, StatusCache] | None = None
         super().__init__(**kwargs)
+        warn_once(type(self), self.config)
 
     # The spawn form
 
     @staticmethod
     async def _fetch_options_form(spawner: "WasmSpawner") -> str:
         try:
-            token = await spawner._user_token() or spawner._hub_token()
-            form = await spawner._client.spawn_form(spawner._lab, token)
+            form = await spawner._form()
         except ServiceError as error:
             raise for_user(error, f"fetching the spawn form of {spawner._log_name}") from error
         return form if form.strip() else ""
 
-    def options_from_form(self, form_data: dict[str, list[Any]]) -> dict[str, Any]:
-        """Convert the form's lists to single values, `"true"` and `"false"` to booleans."""
-        return options_from_form(form_data)
+    async def _form(self) -> str:
+        login = await self._login_token()
+        try:
+            return await self._client.spawn_form(self._lab, login or self._hub_token())
+        except Refused as error:
+            if login and error.status == 401:
+                raise LoginExpired(str(error)) from error
+            raise
 
     # The lab
 
-    async def start(self) -> str:
+    def start(self) -> Coroutine[Any, Any, str]:
         """Start the lab, wait until it answers and return its URL."""
+        self._own_lab = Lab(self.user.name, self.name)
+        # The Hub commits this when the function has returned. If it ends in mid-spawn, it finds the lab again.
+        if self.orm_spawner is not None:
+            self.orm_spawner.state = self.get_state()
+        return self._start()
+
+    async def _start(self) -> str:
         log = self._new_log()
         self._starting = True
         self._last_status = None
         self._touch()
         try:
             request = await self._spawn_request()
-            await request.submit()
-            if await self._was_interrupted(log):
+            await self._submit(request, log)
+            reason = await self._follow_to_end(log)
+            if reason == INTERRUPTED and self._log_of_operation is log:
                 # The user need not start the lab again because the service restarted.
                 await log.go_on("The service that starts labs was restarted. Starting your lab again.")
                 await request.submit()
                 await self._follow(log)
             if log.failed:
-                raise LabError(500, log.failure)
-            return await self._running_url()
+                raise LabError(500, log.failure, reason=reason or "failed")
+            return await self._running_url(log)
         except ServiceError as error:
             raise for_user(error, f"starting the lab of {self._log_name}") from error
         finally:
@@ -217,40 +255,78 @@ class WasmSpawner(Spawner):
             await log.end()
 
     async def _spawn_request(self) -> SpawnRequest:
+        login = await self._login_token()
         return SpawnRequest(
             self._client,
             self._lab,
-            await self._user_token() or self.api_token,
-            dict(self.user_options),
+            login or self.api_token,
+            without_own_fields(self.user_options),
             {key: str(value) for key, value in self.get_env().items() if value is not None},
+            login=bool(login),
             hub_token=self._hub_token,
             stop_timeout=self.stop_timeout,
         )
 
-    async def _was_interrupted(self, log: ProgressLog) -> bool:
-        """Follow the spawn to its end. True if it failed because the service restarted, and is still wanted."""
+    async def _submit(self, request: SpawnRequest, log: ProgressLog) -> None:
+        try:
+            await request.submit()
+            return
+        except Refused as error:
+            unknown = await self._unknown_in_query(error)
+            if not unknown:
+                raise
+            names = ", ".join(unknown)
+        self.log.warning("Options in the link that started the lab of %s are not known: %s", self._log_name, names)
+        request.options = {key: value for key, value in request.options.items() if key not in unknown}
+        # The Hub would use them again for the next start.
+        self.user_options = dict(request.options)
+        if self.orm_spawner is not None:
+            self.orm_spawner.user_options = self.user_options
+        await request.submit()
+        await log.show(f"Unknown options were ignored: {names}")
+
+    async def _unknown_in_query(self, error: Refused) -> list[str]:
+        """The refused options that are in the link with which the user started the lab, and in no field of the form."""
+        asked = getattr(self.handler, "request", None)
+        if error.status != 422 or asked is None or asked.method != "GET":
+            return []
+        refused = {location for location, _ in error.problems}.intersection(asked.query_arguments)
+        if not refused:
+            return []
+        try:
+            return sorted(refused - form_fields(await self._form()))
+        except ServiceError:
+            return []  # show what was refused
+
+    async def _follow_to_end(self, log: ProgressLog) -> str:
+        """Follow the spawn to its end. Returns the reason why it failed, if it did and that is known."""
         try:
             await self._follow(log)
-            interrupted = log.failed and await self._says_interrupted()
         except Refused as error:
             if not error.no_lab:
                 raise
-            interrupted = True  # the service has lost even the record of the accepted spawn
-        return interrupted and self._log_of_operation is log
-
-    async def _says_interrupted(self) -> bool:
+            return INTERRUPTED  # the service has lost even the record of the accepted spawn
+        if not log.failed:
+            return ""
         try:
             lab = await self._client.lab(self._lab, self._hub_token())
         except ServiceError:
-            return False  # show why the spawn failed, not why the lab could not be read
-        return lab is not None and lab.interrupted
+            return ""  # show why the spawn failed, not why the lab could not be read
+        return lab.reason if lab is not None and lab.status == "failed" else ""
 
-    async def _running_url(self) -> str:
+    async def _running_url(self, log: ProgressLog) -> str:
+        with suppress(ValueError):
+            return str(WebAddress.of_url(log.url))
         lab = await self._client.lab(self._lab, self._hub_token())
         if lab is None or lab.status != "running" or lab.address is None:
             # Another caller stopped the lab in the meantime; the events are those of that stop.
-            raise LabError(500, (lab and lab.message) or "The lab was stopped before it was ready.")
+            message = (lab and lab.message) or "The lab was stopped before it was ready."
+            raise LabError(500, message, reason="stopped")
         return str(lab.address)
+
+    async def create_certs(self) -> None:
+        """Refuse `c.JupyterHub.internal_ssl`, with which the Hub calls this before a start."""
+        raise LabError(500, INTERNAL_SSL, reason="internal_ssl")
 
     async def stop(self, now: bool = False) -> None:
         """Stop the lab and wait until it is gone. `now` has no effect: the service decides the grace period."""
@@ -264,6 +340,21 @@ class WasmSpawner(Spawner):
             self._touch()
             await log.end()
         self._last_status = 0
+
+    async def rename(self, old_name: str, new_name: str) -> None:
+        """Refuse to rename a server that has volumes. They are found by its name, so that it would start without them."""
+        lab = Lab(self.user.name, old_name)
+        try:
+            volumes = await self._client.volumes(lab, self._hub_token())
+        except ServiceError as error:
+            raise for_user(error, f"renaming the server {lab}") from error
+        if volumes:
+            raise LabError(
+                409,
+                f"This server cannot be renamed, because its volumes ({', '.join(volumes)}) belong to its name. Change its "
+                "display name, or make a new server and copy the files.",
+                reason="server_has_volumes",
+            )
 
     async def delete_forever(self) -> None:
         """Delete the volumes of a server that the Hub deletes, as far as the site's policies allow.
@@ -295,7 +386,8 @@ class WasmSpawner(Spawner):
                     return
 
     async def poll(self) -> int | None:
-        """None while there is a lab (starting, running, terminating), 0 if it failed or does not exist.
+        """None while there is a lab (starting, running, terminating), 0 if there is none. For a failed lab, the exit code of
+        its program, or 1.
 
         Only an answer of the service changes the result. While the service is not reachable, restarts or refuses the
         Hub's token, the last result is repeated: labs survive the service, and the Hub would otherwise stop all of
@@ -304,31 +396,46 @@ class WasmSpawner(Spawner):
         if self._starting:
             return None  # between start() and its acceptance there is no lab yet
         operation_at = self._operation_at
-        alive = await self._statuses.is_alive(self._lab, self._hub_token, since=operation_at)
+        lab = await self._statuses.state(self._lab, self._hub_token, since=operation_at)
         # An answer to a request from before a start or a stop is not used afterwards.
-        if alive is not None and operation_at == self._operation_at:
-            self._last_status = None if alive else 0
-            if note_move(self.server, self._statuses.listed_address(self._lab)):
+        if lab is not None and lab.alive is not None and operation_at == self._operation_at:
+            self._last_status = None if lab.alive else lab.exit_status
+            if lab.status == "running" and note_move(self.server, lab.address):
                 self.log.info("The lab of %s goes on at %s; the proxy follows soon", self._log_name, self.server.ip)
-                self.db.commit()
+                inspect(self.orm_spawner).session.commit()
         return None if self._starting else self._last_status
 
     async def get_url(self) -> str:
         """The URL of a lab that has been running since before this Hub started; waits for a lab that is still
         starting."""
-        try:
-            lab = await self._client.lab(self._lab, self._hub_token())
-            if lab is not None and lab.status == "starting":
+        address = self._statuses.listed_address(self._lab)
+        if address is None:
+            try:
+                lab = await self._present_lab()
+                address = lab.address if lab is not None else None
+            except (ServiceError, LabError) as error:
+                self.log.warning("The address of the lab of %s is unknown: %s", self._log_name, error)
+        return present_url(self.server, address)
+
+    async def _present_lab(self) -> LabState | None:
+        # The Hub ended while it was starting the lab. Without an address it would stop the lab now.
+        has_no_address = not self.server.ip
+        retries = Retries(self.start_timeout, longest=5.0)
+        while True:
+            try:
+                lab = await self._client.lab(self._lab, self._hub_token())
+                if lab is None or lab.status != "starting":
+                    return lab
                 self._log_of_operation = log = ProgressLog()
                 try:
                     await self._follow(log)
                 finally:
                     await log.end()
-                lab = await self._client.lab(self._lab, self._hub_token())
-        except (ServiceError, LabError) as error:
-            self.log.warning("The address of the lab of %s is unknown: %s", self._log_name, error)
-            lab = None
-        return present_url(self.server, lab.address if lab is not None else None)
+                return await self._client.lab(self._lab, self._hub_token())
+            except Unreachable as error:
+                if not has_no_address:
+                    raise
+                await retries.pause(error)
 
     async def progress(self) -> AsyncIterator[ProgressEvent]:
         """The events of the start or stop under way, from the first, until it has ended."""
@@ -338,21 +445,25 @@ class WasmSpawner(Spawner):
     # State
 
     def get_state(self) -> dict[str, Any]:
-        """The progress of the last operation. JupyterHub treats a spawner without state as one without a lab."""
-        return {**super().get_state(), **self._log_of_operation.to_state()}
+        """The name of the lab, while there is one."""
+        state = super().get_state()
+        if self._own_lab is not None:
+            state |= {"user": self._own_lab.user, "server": self._own_lab.server}
+        return state
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `get_state` returned."""
         super().load_state(state)
-        if "events" in state:
-            self._log_of_operation = ProgressLog.from_state(state)
-            # Until the service answers: the Hub would not have stored a state for a lab that was stopped.
-            self._last_status = None if state["events"] else 0
+        if "user" in state:
+            self._own_lab = Lab(state["user"], state["server"])
+            # Until the service answers: the Hub stores this state before a lab is requested, and removes it after a stop.
+            self._last_status = None
 
     def clear_state(self) -> None:
         """Discard the last operation."""
         super().clear_state()
         self._log_of_operation = ProgressLog()
+        self._own_lab = None
         self._last_status = 0
 
     def _touch(self) -> None:
@@ -369,29 +480,30 @@ class WasmSpawner(Spawner):
 
     @property
     def _lab(self) -> Lab:
-        return Lab(self.user.name, self.name)
+        return self._own_lab or Lab(self.user.name, self.name)
 
     @property
     def _client(self) -> ServiceClient:
-        return ServiceClient.shared(
-            ClientOptions(
-                api_url=self.api_url,
-                ca_file=self.api_ca_file,
-                connect_timeout=self.connect_timeout,
-                request_timeout=self.request_timeout,
-                retry_for=self.retry_for,
-                silence_timeout=self.silence_timeout,
-                max_requests=self.max_requests,
-                max_status_requests=self.max_status_requests,
-                status_interval=self.status_interval,
-            )
-        )
+        return self._shared_objects()[0]
 
     @property
     def _statuses(self) -> StatusCache:
-        return StatusCache.shared(self._client, self.token_file or self.token)
+        return self._shared_objects()[1]
 
-    async def _user_token(self) -> str:
+    @observe(*_OF_CLIENT.values(), "token", "token_file")
+    def _forget_shared_objects(self, _: Any) -> None:
+        self._shared = None
+
+    def _shared_objects(self) -> tuple[ServiceClient, StatusCache]:
+        # Made once, because each of thousands of spawners is polled every few seconds.
+        if self._shared is None:
+            options = ClientOptions(**{option: getattr(self, trait) for option, trait in _OF_CLIENT.items()})
+            client = ServiceClient.shared(options)
+            self._shared = client, StatusCache.shared(client, self.token_file or self.token)
+        return self._shared
+
+    async def _login_token(self) -> str:
+        """The user's own token for the service, if the authenticator has stored one."""
         auth_state = await self.user.get_auth_state()
         return (auth_state or {}).get(self.auth_state_token_key) or ""
 

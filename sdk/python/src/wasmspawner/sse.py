@@ -11,6 +11,8 @@ class Event(NamedTuple):
     type: str
     data: str
     id: str
+    url: str = ""
+    """The URL of a lab that has been started: a field that the service adds to the standard's."""
 
 
 class StreamTooLong(ValueError):
@@ -35,6 +37,7 @@ class EventStreamParser:
 
     def _reset_event(self) -> None:
         self._type = ""
+        self._url = ""
         self._data: list[str] = []
         self._size = 0
 
@@ -78,7 +81,7 @@ class EventStreamParser:
             # Set only now: an event that is cut off after its id has not been received.
             self.last_event_id = self._id
             if self._data:
-                events.append(Event(self._type or "message", "\n".join(self._data), self.last_event_id))
+                events.append(Event(self._type or "message", "\n".join(self._data), self.last_event_id, self._url))
             self._reset_event()
             return
         name, _, value = line.partition(b":")
@@ -91,6 +94,8 @@ class EventStreamParser:
                 self._type = value.decode("utf-8", "replace")
             case b"id" if b"\0" not in value:
                 self._id = value.decode("utf-8", "replace")
+            case b"url":
+                self._url = value.decode("utf-8", "replace")
             case b"retry" if value.isdigit() and len(value) < 10:
                 self.retry = int(value) / 1000
             case _:

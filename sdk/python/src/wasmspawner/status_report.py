@@ -1,9 +1,10 @@
 """The answer of the service about all labs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .errors import Unreachable
 from .lab import Lab
 from .lab_state import LabState
 
@@ -16,7 +17,7 @@ class StatusReport:
 
     revision: str
     complete: bool
-    labs: Mapping[Lab, LabState | None]
+    entries: list[Any]
     size: int
     """Bytes of the answer."""
 
@@ -27,8 +28,17 @@ class StatusReport:
             case {"revision": str(revision), "complete": bool(complete), "labs": list(entries)} if (
                 len(revision) <= _MAX_REVISION
             ):
-                return cls(revision, complete, dict(_entry(entry) for entry in entries), size)
+                return cls(revision, complete, entries, size)
         raise ValueError("a report without revision, complete or labs")
+
+    def labs(self) -> Iterator[tuple[Lab, LabState | None]]:
+        """The labs, one after the other: there may be thousands. Raises `Unreachable` for an entry that is none."""
+        for entry in self.entries:
+            try:
+                lab = _entry(entry)
+            except Exception as error:  # decoded JSON may have anything in any place
+                raise Unreachable(f"an entry of the list of labs is not understood: {error!s:.200}") from error
+            yield lab
 
 
 def _entry(entry: Any) -> tuple[Lab, LabState | None]:

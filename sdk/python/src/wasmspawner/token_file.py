@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar
 
-from .errors import LabError
+from .lab_error import LabError
 
 
 class TokenFile:
@@ -20,5 +20,6 @@ class TokenFile:
             if known is None or known[0] != changed:
                 known = cls._known[path] = (changed, Path(path).read_text().strip())
         except OSError as error:
-            raise LabError(500, "JupyterHub has no token for the service.", log_message=str(error)) from error
+            message = "JupyterHub has no token for the service."
+            raise LabError(500, message, reason="no_token", log_message=str(error)) from error
         return known[1]

@@ -207,5 +207,5 @@ pub(crate) async fn follow_pool_events(
     caller.may(Access::ReadOrStop(&key.lab))?;
     let reader = labs.events(&key, last_seen).ok_or_else(unknown_pool)?;
     let slot = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
-    Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), slot), shutdown)))
+    Ok(event_stream(stream::follow(reader, |_| None, (metrics.sse_reader(), slot), shutdown)))
 }

@@ -7,10 +7,15 @@ use wasmspawner_core::names::lab::JobId;
 
 use crate::wire::StageReport;
 
-pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry) {
+/// Writes an event. `url` is that of a lab that has been started, and is a field of its own: `EventSource` ignores fields that
+/// it does not know.
+pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry, url: Option<&str>) {
     let id = EventId { job_id, number: logged.number };
     // Writing to a String cannot fail.
     let _ = write!(frames, "id: {id}\nevent: {}\n", kind(&logged.entry));
+    if let Some(url) = url.filter(|url| !url.contains(['\n', '\r'])) {
+        let _ = writeln!(frames, "url: {url}");
+    }
     match &logged.entry {
         Entry::Info(text) | Entry::Error(text) | Entry::Complete(text) | Entry::Failed(text) => {
             data(frames, text);
@@ -51,9 +56,13 @@ mod tests {
     use wasmspawner_core::lifecycle::stage::Stage;
 
     fn frame(entry: Entry) -> String {
+        frame_with(entry, None)
+    }
+
+    fn frame_with(entry: Entry, url: Option<&str>) -> String {
         let mut frames = String::new();
         let job_id = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
-        write(&mut frames, job_id, &LoggedEntry { number: 3, at: Timestamp::UNIX_EPOCH, entry });
+        write(&mut frames, job_id, &LoggedEntry { number: 3, at: Timestamp::UNIX_EPOCH, entry }, url);
         frames.strip_prefix("id: 01890a5d-ac96-774b-bcce-b302099a8057-3\n").unwrap().to_owned()
     }
 
@@ -73,6 +82,14 @@ data: {"stage":"Pulling","reason":"Pulling","message":"a\nb","progress":35,"at":
 
 "#;
         assert_eq!(frame(Entry::Stage(report)), expected);
+    }
+
+    #[test]
+    fn a_url_is_a_field_of_its_own() {
+        let ready = || Entry::Complete("Ready".into());
+        let frame = frame_with(ready(), Some("http://10.2.3.4:8888/user/ada/"));
+        assert_eq!(frame, "event: complete\nurl: http://10.2.3.4:8888/user/ada/\ndata: Ready\n\n");
+        assert_eq!(frame_with(ready(), Some("http://x\ndata: y")), "event: complete\ndata: Ready\n\n");
     }
 
     #[test]

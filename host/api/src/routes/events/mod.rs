@@ -14,6 +14,7 @@ use http::HeaderMap;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::request::Parts;
 use tokio_util::sync::CancellationToken;
+use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::lifecycle::progress::EventId;
 use wasmspawner_core::users::access::Access;
 
@@ -32,7 +33,8 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 ///
 /// They begin with the first event, or after the event whose id is given. Types: `info` and `error` (text), `progress`
 /// (0 to 100), `stage` (JSON: `stage`, `reason`, `message`, `progress`, `at`), and at the end `complete` or `failed`,
-/// after which the stream closes.
+/// after which the stream closes. The `complete` of a start has a further field, `url`, at which the Hub
+/// reaches the lab.
 #[utoipa::path(
     get, path = "/labs/{username}/events", tag = "labs", operation_id = "follow_events",
     params(
@@ -61,7 +63,13 @@ pub(crate) async fn follow_events(
         .events(&key, last_seen)
         .ok_or_else(|| Problem::unknown_lab("there is no record of such a lab"))?;
     let slot = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
-    Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), slot), shutdown)))
+    // The lab may have been stopped since the operation that the reader follows.
+    let url_of = move |job_id| {
+        let lab =
+            labs.lab(&key).filter(|lab| lab.job_id == Some(job_id) && lab.status == LabStatus::Running)?;
+        lab.url.clone()
+    };
+    Ok(event_stream(stream::follow(reader, url_of, (metrics.sse_reader(), slot), shutdown)))
 }
 
 /// Creates an answer that is a stream of events.

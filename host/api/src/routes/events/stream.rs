@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::frame;
 use crate::fair_use::UserSlot;
+use wasmspawner_core::lifecycle::progress::Entry;
+use wasmspawner_core::names::lab::JobId;
 use wasmspawner_spawner::EventReader;
 use wasmspawner_telemetry::SseReader;
 
@@ -21,8 +23,9 @@ const GREETING: &str = "retry: 1000\n\n";
 const KEEP_ALIVE: &str = ": still there\n\n";
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-struct StreamState {
+struct StreamState<U> {
     reader: EventReader,
+    url_of: U,
     shutdown: CancellationToken,
     /// The greeting, until it is sent together with the first events.
     greeting: Option<&'static str>,
@@ -31,20 +34,25 @@ struct StreamState {
 }
 
 /// Returns the bytes of a stream, until the operation is over or the service stops. Entries are read from the log only
-/// when the connection has room for them: a slow reader costs a position in the log and no other memory.
-pub(crate) fn follow(
+/// when the connection has room for them: a slow reader costs a position in the log and no other memory. `url_of` has the
+/// URL of what an operation has started.
+pub(crate) fn follow<U>(
     reader: EventReader,
+    url_of: U,
     counted: (SseReader, Option<UserSlot>),
     shutdown: CancellationToken,
-) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let state = StreamState { reader, shutdown, greeting: Some(GREETING), _counted: counted };
+) -> impl Stream<Item = Result<Bytes, Infallible>>
+where
+    U: Fn(JobId) -> Option<String>,
+{
+    let state = StreamState { reader, url_of, shutdown, greeting: Some(GREETING), _counted: counted };
     unfold(state, |mut state| async {
         let bytes = state.next().await?;
         Some((Ok(bytes), state))
     })
 }
 
-impl StreamState {
+impl<U: Fn(JobId) -> Option<String>> StreamState<U> {
     async fn next(&mut self) -> Option<Bytes> {
         // The greeting is sent without waiting for an event, so that the client knows at once that it is connected.
         let wait = if self.greeting.is_some() { Duration::ZERO } else { KEEP_ALIVE_EVERY };
@@ -53,8 +61,11 @@ impl StreamState {
         match entries {
             Ok(Some(Some(entries))) => {
                 let mut frames = greeting.unwrap_or_default().to_owned();
-                for entry in &entries {
-                    frame::write(&mut frames, self.reader.job_id(), entry);
+                let job_id = self.reader.job_id();
+                for logged in &entries {
+                    let complete = matches!(logged.entry, Entry::Complete(_));
+                    let url = if complete { (self.url_of)(job_id) } else { None };
+                    frame::write(&mut frames, job_id, logged, url.as_deref());
                 }
                 Some(frames.into())
             }

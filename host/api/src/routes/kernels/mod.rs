@@ -162,7 +162,7 @@ pub(crate) async fn follow_kernel_events(
     caller.may(Access::ReadOrStop(&key.lab))?;
     let reader = labs.events(&key, last_seen).ok_or_else(unknown_kernel)?;
     let slot = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
-    Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), slot), shutdown)))
+    Ok(event_stream(stream::follow(reader, |_| None, (metrics.sse_reader(), slot), shutdown)))
 }
 
 /// Sends a signal to the processes of a kernel.

@@ -21,6 +21,8 @@ pub struct Analysis {
     pub restarts: u32,
     /// The end of the container that was restarted last, in a sentence; absent if none was restarted.
     pub last_end: Option<String>,
+    /// The exit code of the main container that ended with an error last; absent if none did.
+    pub exit_code: Option<i32>,
     /// The time at which the analysis has to be repeated even if nothing new is observed.
     pub recheck_at: Option<Timestamp>,
 }
@@ -35,6 +37,7 @@ impl Analysis {
             findings: Vec::new(),
             restarts: 0,
             last_end: None,
+            exit_code: None,
             recheck_at: None,
         }
     }

@@ -42,6 +42,7 @@ pub fn analyze(
     Analysis {
         restarts: pod.main_containers().map(Container::restarts).sum(),
         last_end: state_fault::last_end(pod, noun),
+        exit_code: pod.main_containers().find_map(Container::failed_with),
         ..conclusion.with(notes)
     }
 }

@@ -132,6 +132,11 @@ impl Container {
         self.ended().or(self.previous_end.as_deref())
     }
 
+    /// Returns the exit code of the last end, if that was an error.
+    pub(super) fn failed_with(&self) -> Option<i32> {
+        self.last_end().map(|end| end.exit_code).filter(|code| *code != 0)
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.state == State::Running
     }

@@ -7,7 +7,7 @@ use crate::values::options::{Options, Value};
 
 /// Reads the `options` of a spawn request. Each key has a single value. Forms submit lists of strings, so a list of one
 /// element counts as that element, and the strings `true` and `false` become booleans (SQR-066, `options_from_form`).
-/// The policy decides the meaning of the keys.
+/// Several strings become one text, which is the list as JSON. The policy decides the meaning of the keys.
 pub fn options(submission: &Map<String, Json>) -> Result<Options, Vec<FieldError>> {
     let mut errors = Vec::new();
     let mut options = Options::new();
@@ -28,7 +28,8 @@ fn value(json: &Json) -> Result<Value, &'static str> {
             [] => Err("has no value; leave the key out"),
             [Json::Array(_)] => Err("is a list in a list; give a single value"),
             [single] => value(single),
-            _ => Err("has several values; give one"),
+            several if several.iter().all(Json::is_string) => Ok(Value::Text(json.to_string())),
+            _ => Err("has several values that are not all texts; give one, or texts"),
         },
         Json::Bool(value) => Ok(Value::Boolean(*value)),
         Json::Number(number) => match (number.as_i64(), number.as_f64()) {
@@ -58,7 +59,7 @@ mod tests {
     fn strings_lists_of_one_and_json_scalars_become_single_values() {
         let read = read(&json!({
             "size": ["large"], "debug": ["true"], "reset": "false", "n": 3, "x": [0.5], "on": true, "big": u64::MAX,
-            "number-as-text": ["3"], "empty": "",
+            "number-as-text": ["3"], "empty": "", "several": ["a, b", "true"],
         }))
         .unwrap();
         assert_eq!(read["size"], Value::Text("large".into()));
@@ -74,12 +75,13 @@ mod tests {
             "only the policy knows that it is a number"
         );
         assert_eq!(read["empty"], Value::Text(String::new()));
+        assert_eq!(read["several"], Value::Text(r#"["a, b","true"]"#.into()));
     }
 
     #[test]
     fn values_that_are_not_single_are_refused_by_key() {
         let errors = read(&json!({
-            "a": ["1", "2"], "b": [], "c": null, "d": {"e": 1}, "f": [["x"]], "g": [null], "good": "x",
+            "a": ["1", 2], "b": [], "c": null, "d": {"e": 1}, "f": [["x"]], "g": [null], "good": ["x", "y"],
         }))
         .unwrap_err();
         let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
