@@ -137,10 +137,11 @@ def adapt(config):
 class Node:
     """The node of the control plane in TEST_KUBECONFIG, and a namespace there for the service."""
 
+    command = ("cargo", "bench", "--locked", "--quiet", "--workspace", "--bench", "scale", "--", "kubelet")
+
     def __init__(self, folder):
-        command = ["cargo", "bench", "--locked", "--quiet", "--workspace", "--bench", "scale", "--", "kubelet"]
         self.log = folder / "kubelet.log"
-        self.process = stack.Process("kubelet", self.log, command, ROOT, dict(os.environ))
+        self.process = stack.Process("kubelet", self.log, self.command, ROOT, dict(os.environ))
         self.process.wait_until(lambda: self._last_line().startswith("scale-"), 60)
         self.namespace = self._last_line()
 

@@ -192,25 +192,29 @@ async fn a_crash_at_any_request_leaves_no_operation_unfinished() {
     }
 }
 
-/// Objects of one decision are never mixed with those of another.
+/// Objects of one decision are never mixed with those of another, whichever object differs.
 #[tokio::test]
 async fn a_spawn_that_was_cut_off_does_not_go_on_as_another_lab() {
-    let mut service = Service::prepare(BINARY, keeping).unwrap();
-    service.meets("abort before create Pod");
-    service.run().await.unwrap();
-    let ada = service.user("ada").unwrap();
-    assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
-    service.death().await.unwrap();
-    let otherwise = |config: &mut Value| {
-        keeping(config);
-        config["lab"]["env"] = json!({ "NEW": "value" });
-    };
-    service.reconfigure(otherwise).unwrap();
-    service.run().await.unwrap();
-    let lab = until(&ada, "ada", |lab| lab["status"] != "starting").await;
-    assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("Interrupted")), "{lab:#}");
-    let events = ada.spawn_to_end("ada").await.unwrap();
-    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    for change in
+        [json!({ "env": { "NEW": "value" } }), json!({ "annotations": { "example.org/team": "physics" } })]
+    {
+        let mut service = Service::prepare(BINARY, keeping).unwrap();
+        service.meets("abort before create Pod");
+        service.run().await.unwrap();
+        let ada = service.user("ada").unwrap();
+        assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+        service.death().await.unwrap();
+        let otherwise = |config: &mut Value| {
+            keeping(config);
+            config["lab"] = change.clone();
+        };
+        service.reconfigure(otherwise).unwrap();
+        service.run().await.unwrap();
+        let lab = until(&ada, "ada", |lab| lab["status"] != "starting").await;
+        assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("Interrupted")), "{lab:#}");
+        let events = ada.spawn_to_end("ada").await.unwrap();
+        assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    }
 }
 
 #[tokio::test]

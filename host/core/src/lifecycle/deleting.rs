@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::{Deletion, Effect, Failed, Failure, Lab, Operation, OperationKind, Outcome, Phase, Presence};
 use crate::lifecycle::progress::Entry;
+use crate::lifecycle::stage::without_last_words;
 
 impl Lab {
     /// Begins a stop. A stop is always accepted; it cancels a spawn at any step.
@@ -110,7 +111,7 @@ impl Lab {
 
     /// Returns true the first time that this reason and message occur in the operation.
     pub(super) fn first_time(&mut self, reason: &str, message: &str) -> bool {
-        self.published.insert((reason.to_owned(), message.to_owned()))
+        self.published.insert((reason.to_owned(), without_last_words(message).to_owned()))
     }
 
     pub(super) fn deletion_timed_out(&self) -> Failure {

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::certificate::{CERTIFICATES, Certificate};
 use super::object_kind::ObjectKind;
 use super::route::Route;
-use super::spec_digest;
 use crate::config::lab::REQUEST_KEY;
-use crate::names::labels::SPEC_DIGEST_ANNOTATION;
+use crate::names::labels::DECISION_ANNOTATION;
 use crate::policy::compose::REDACTED;
 use crate::policy::kept_request::KeptRequest;
+use crate::values::digest::Digest;
 
 /// The largest size of a Secret's data, in bytes.
 const MAX_SECRET_BYTES: usize = 1_000_000;
@@ -82,18 +82,29 @@ impl LabObjects {
         if bytes + REQUEST_KEY.len() + request.expose().len() <= MAX_SECRET_BYTES {
             data.insert(REQUEST_KEY.to_owned(), ByteString(request.expose().to_vec()));
         }
-        let digest = spec_digest::digest(&self.pod, &self.env);
-        self.secret
-            .metadata
-            .annotations
-            .get_or_insert_default()
-            .insert(SPEC_DIGEST_ANNOTATION.to_owned(), digest);
+        let digest = self.digest().to_string();
+        let annotations = self.secret.metadata.annotations.get_or_insert_default();
+        annotations.insert(DECISION_ANNOTATION.to_owned(), digest);
+    }
+
+    /// Returns the digest of all objects but the lab's Secret, which is compared as it is, and those that lead requests to
+    /// the lab: a certificate is another one each time.
+    fn digest(&self) -> Digest {
+        let others = Self { routes: Vec::new(), ..self.clone() };
+        let is_own =
+            |object: &LabObject| matches!(object, LabObject::Secret(secret) if *secret == self.secret);
+        let texts: Vec<String> = others
+            .in_order()
+            .filter(|object| !is_own(object))
+            .map(|object| object.to_value().to_string())
+            .collect();
+        Digest::sha256(texts.concat().as_bytes())
     }
 
     /// True if the lab's Secret in the cluster was made for this very lab, so that the objects fit each other.
     pub fn fit(&self, secret: &Secret) -> bool {
         let digest =
-            |secret: &Secret| secret.metadata.annotations.as_ref()?.get(SPEC_DIGEST_ANNOTATION).cloned();
+            |secret: &Secret| secret.metadata.annotations.as_ref()?.get(DECISION_ANNOTATION).cloned();
         digest(&self.secret).is_some()
             && digest(&self.secret) == digest(secret)
             && self.secret.data == secret.data
@@ -157,6 +168,12 @@ macro_rules! lab_object {
                     Self::Certificate(_) => CERTIFICATES,
                     $(Self::$variant(_) => ObjectKind::of::<$kind>(),)*
                 }
+            }
+
+            /// True for the Secret with the request for the lab.
+            pub fn has_request(&self) -> bool {
+                let data = if let Self::Secret(secret) = self { secret.data.as_ref() } else { None };
+                data.is_some_and(|data| data.contains_key(REQUEST_KEY))
             }
 
             /// The object's metadata.

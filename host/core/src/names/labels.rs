@@ -41,7 +41,9 @@ pub const OPERATION_ANNOTATION: &str = "wasmspawner.io/operation";
 pub const MADE_ANNOTATION: &str = "wasmspawner.io/made";
 /// The value of [`OPERATION_ANNOTATION`] after a spawn began.
 pub const OPERATION_SPAWN: &str = "spawn";
-/// Annotation of the namespace and of the lab's Secret: digest (`sha256:...`) of the requested lab.
+/// Annotation of the lab's Secret: digest (`sha256:...`) of the lab's other objects.
+pub(crate) const DECISION_ANNOTATION: &str = "wasmspawner.io/decision";
+/// Annotation of the namespace: digest (`sha256:...`) of the requested lab.
 pub const SPEC_DIGEST_ANNOTATION: &str = "wasmspawner.io/spec-digest";
 
 /// Returns the labels of every object of an installation of the service.

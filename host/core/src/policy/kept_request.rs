@@ -1,4 +1,4 @@
-//! The request for a lab, kept in the lab's Secret until the lab runs: a process that takes over goes on with the spawn.
+//! The request for a lab in the lab's Secret, with which a process that takes over goes on with the spawn.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::values::options::Options;
 use crate::values::secret::{SecretBytes, SecretString};
 
 /// The largest request that is kept, in bytes. A Secret may have 1 MiB, and holds the credentials of the environment, too.
-const MAX_BYTES: usize = 128 * 1024;
+const MAX_BYTES: usize = 512 * 1024;
 
 /// The request for a lab as JSON. It has the user's token and the values of environment variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,6 @@ pub struct KeptRequest(SecretBytes);
 /// The parts of a request that its record does not have. A field that this version does not know could change what the
 /// request means, so it is an error.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Content {
     identity: Identity,
     wanted: Wanted,
@@ -88,7 +87,12 @@ impl KeptRequest {
         if self.digest(spawn) != digest {
             return Err(KeptRequestError::Foreign);
         }
-        let content = serde_json::from_slice(self.0.expose()).map_err(|_| KeptRequestError::Unreadable)?;
+        let content: Content =
+            serde_json::from_slice(self.0.expose()).map_err(|_| KeptRequestError::Unreadable)?;
+        // A field that this version does not know, at any depth, is missing now.
+        if serde_json::to_vec(&content).ok().as_deref() != Some(self.0.expose()) {
+            return Err(KeptRequestError::Unreadable);
+        }
         let Content { identity, wanted, options, env, token } = content;
         let token = SecretString::new(token);
         Ok(SpawnRequest { key, identity, wanted, options, env, token, requested_by })
@@ -150,9 +154,12 @@ mod tests {
         let foreign = Err(KeptRequestError::Foreign.to_string());
         assert_eq!(read(&as_root, spawn(1), digest), foreign);
         assert_eq!(read(&text, spawn(2), digest), foreign, "the request of an earlier spawn");
-        let newer = text.replacen('{', r#"{"priority":1,"#, 1);
-        let of_newer = KeptRequest::from_secret(newer.clone().into_bytes()).digest(spawn(1));
-        assert_eq!(read(&newer, spawn(1), of_newer), Err(KeptRequestError::Unreadable.to_string()));
+        for newer in [r#"{"priority":1,"#, r#"{"identity":{"suspended":true,"#] {
+            let begin = if newer.contains("identity") { r#"{"identity":{"# } else { "{" };
+            let newer = text.replacen(begin, newer, 1);
+            let of_newer = KeptRequest::from_secret(newer.clone().into_bytes()).digest(spawn(1));
+            assert_eq!(read(&newer, spawn(1), of_newer), Err(KeptRequestError::Unreadable.to_string()));
+        }
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Recognizes credentials by their names, and URLs with passwords.
 
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+
 /// The text in place of a value that must not be shown.
 pub const REDACTED: &str = "<redacted>";
 
@@ -57,52 +61,63 @@ pub fn has_password(value: &str) -> bool {
     })
 }
 
-/// Returns a line of a log with the values replaced that are probably credentials: after a name such as `API_TOKEN`, after
-/// `Bearer`, and URLs with passwords. A program may print a credential in other ways, too.
-pub fn redact_line(line: &str) -> String {
-    let is_end = |c: char| c.is_whitespace() || "&?;,\"'(){}[]".contains(c);
-    let mut shown = String::with_capacity(line.len());
-    let mut before = Before::Other;
-    for piece in line.split_inclusive(is_end) {
-        let word = piece.trim_end_matches(is_end);
-        let (name, value) = match word.find(['=', ':']) {
-            Some(at) => word.split_at(at),
-            None => (word, ""),
-        };
-        if word.is_empty() {
-            // A quotation mark between a name and its value, for example.
-        } else if before == Before::Separator || has_password(word) {
-            shown.push_str(REDACTED);
-            before = Before::Other;
-        } else if name.is_empty() && value.len() == 1 && before == Before::Name {
-            shown.push_str(word);
-            before = Before::Separator;
-        } else if is_named_as_credential(name) && value.len() > 1 {
-            shown.push_str(&word[..=name.len()]);
-            shown.push_str(REDACTED);
-            before = Before::Other;
-        } else {
-            shown.push_str(word);
-            before = match value.len() {
-                0 if ["bearer", "basic"].contains(&word.to_ascii_lowercase().as_str()) => Before::Separator,
-                0 if is_named_as_credential(name) => Before::Name,
-                1 if is_named_as_credential(name) => Before::Separator,
-                _ => Before::Other,
-            };
-        }
-        shown.push_str(&piece[word.len()..]);
-    }
-    shown
+/// A URL with a user, before the host.
+static USER_OF_URL: LazyLock<Regex> = LazyLock::new(|| pattern(r#"://[^\s"'<>]*@"#));
+/// The header `Authorization`, up to the end of the line or of the quotation.
+static AUTHORIZATION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"(?i)((?:proxy-)?authorization["']?\s*[:=]\s*["']?)[^"']+"#));
+static BEARER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"));
+/// Tokens that are known by their form: of GitHub, GitLab, AWS, Slack, Gafaelfawr and JupyterHub, JWTs, keys in Base64.
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|(?:AKIA|ASIA)[0-9A-Z]{16}",
+        r"|xox[abeprs]-[\w-]{8,}|gt-[\w-]{16,}\.[\w-]{16,}|[0-9a-f]{32,}|eyJ[\w-]{8,}\.[\w.-]+",
+        r"|[A-Za-z0-9+/]{60,}={0,2})"
+    ))
+});
+/// A name before `:` or `=`.
+static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r#"([A-Za-z][A-Za-z0-9_.-]*)["']?\s*[:=]+\s*"#));
+/// An option of a command, or the name of an environment variable, before a value.
+static OPTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?:^|\s)([A-Z][A-Z0-9]*_[A-Z0-9_]+|--?[A-Za-z][A-Za-z0-9_.-]*)\s+"));
+static VALUE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^(?:"[^"]*"?|'[^']*'?|[^\s,;&"'(){}\[\]<>]+)"#));
+
+#[expect(clippy::unwrap_used, reason = "a test compiles all of these patterns")]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).unwrap()
 }
 
-/// The word before another one in a line.
-#[derive(PartialEq)]
-enum Before {
-    Other,
-    /// The name of a credential, whose value follows after `:` or `=`.
-    Name,
-    /// The next word is the value of a credential.
-    Separator,
+/// Returns a line of a log with the values replaced that are probably credentials: what follows a name such as
+/// `API_TOKEN`, the header `Authorization`, users of URLs, and tokens of known forms. A program may print a credential in
+/// other ways, too.
+pub fn redact_line(line: &str) -> String {
+    let line = USER_OF_URL.replace_all(line, "://<redacted>@");
+    let line = AUTHORIZATION.replace_all(&line, "${1}<redacted>");
+    let line = BEARER.replace_all(&line, "${1} <redacted>");
+    let line = TOKEN.replace_all(&line, REDACTED);
+    let line = redact_values(&line, &NAME);
+    redact_values(&line, &OPTION)
+}
+
+/// Replaces the value after each name of a credential. `names` captures the name.
+fn redact_values(line: &str, names: &Regex) -> String {
+    let (mut shown, mut at) = (String::with_capacity(line.len()), 0);
+    while let Some(found) = names.captures_at(line, at) {
+        let (Some(all), Some(name)) = (found.get(0), found.get(1)) else { break };
+        let value = VALUE.find(&line[all.end()..]);
+        let end = if is_named_as_credential(name.as_str().trim_start_matches('-'))
+            && let Some(value) = value
+        {
+            shown.push_str(&line[at..all.end()]);
+            shown.push_str(REDACTED);
+            all.end() + value.end()
+        } else {
+            shown.push_str(&line[at..name.end()]);
+            name.end()
+        };
+        at = end;
+    }
+    shown + &line[at..]
 }
 
 #[cfg(test)]
@@ -111,28 +126,48 @@ mod tests {
 
     use super::*;
 
+    /// Lines of logs, and what is shown of them; nothing after the bar if they are shown as they are.
+    const LINES: &str = r#"
+ModuleNotFoundError: No module named 'jupyterhub' |
+PATH=/usr/bin: not found |
+the token is not valid: ask again |
+File "/opt/conda/lib/python3.13/site-packages/jupyterhub/singleuser/mixins.py", line 7 |
+API_TOKEN=abc failed | API_TOKEN=<redacted> failed
+error: API_TOKEN=abc | error: API_TOKEN=<redacted>
+password: hunter2, user: ada | password: <redacted>, user: ada
+password = hunter2 | password = <redacted>
+PASSWORD="correct horse battery" x | PASSWORD=<redacted> x
+{"api_key": "abc", "x": 1} | {"api_key": <redacted>, "x": 1}
+GET /user/ada/lab?token=abc&x=1 | GET /user/ada/lab?token=<redacted>&x=1
+Authorization: Bearer abc.def | Authorization: <redacted>
+Authorization: token abc | Authorization: <redacted>
+{'Authorization': 'token abc', 'x': 1} | {'Authorization': '<redacted>', 'x': 1}
+sent Bearer abc.defg | sent Bearer <redacted>
+cannot reach postgres://ada:p,w@db/x | cannot reach postgres://<redacted>@db/x
+fatal: could not read from https://ghp_xxx@github.com/o/r | fatal: could not read from https://<redacted>@github.com/o/r
+mysql --password hunter2 --user ada | mysql --password <redacted> --user ada
+AWS_SECRET_ACCESS_KEY abc | AWS_SECRET_ACCESS_KEY <redacted>
+bad credentials ghp_0123456789abcdefghij | bad credentials <redacted>
+using 5f0c2b7a9e1d4c3b8a7f6e5d4c3b2a19 | using <redacted>
+"#;
+
     #[test]
     fn values_of_credentials_are_replaced_and_nothing_else() {
-        for (line, expected) in [
-            ("ModuleNotFoundError: No module named 'jupyterhub'", None),
-            ("PATH=/usr/bin: not found", None),
-            ("API_TOKEN=abc failed", Some("API_TOKEN=<redacted> failed")),
-            ("password: hunter2, user: ada", Some("password: <redacted>, user: ada")),
-            ("{\"api_key\": \"abc\", \"x\": 1}", Some("{\"api_key\": \"<redacted>\", \"x\": 1}")),
-            ("password = hunter2", Some("password = <redacted>")),
-            ("the token is not valid: ask again", None),
-            ("GET /user/ada/lab?token=abc&x=1", Some("GET /user/ada/lab?token=<redacted>&x=1")),
-            ("Authorization: Bearer abc.def", Some("Authorization: Bearer <redacted>")),
-            ("cannot reach postgres://ada:pw@db/x", Some("cannot reach <redacted>")),
-        ] {
-            assert_eq!(redact_line(line), expected.unwrap_or(line));
+        for case in LINES.lines().filter(|line| !line.is_empty()) {
+            let (line, expected) = case.split_once(" |").unwrap();
+            let expected = if expected.is_empty() { line } else { expected.trim_start() };
+            assert_eq!(redact_line(line), expected);
         }
     }
 
     proptest! {
         #[test]
-        fn a_token_after_its_name_is_never_shown(before in "[ -~]{0,30}", after in "[ -~]{0,30}") {
-            let shown = redact_line(&format!("{before} JPY_API_TOKEN=s3cr3tvalue {after}"));
+        fn a_secret_after_its_name_is_never_shown(
+            before in "[ -~]{0,30}", after in "[ -~]{0,30}",
+            name in prop::sample::select(vec!["JPY_API_TOKEN=", "password: ", "--secret ", "Authorization: token ", "https://ada:"]),
+        ) {
+            let end = if name.starts_with("https") { "@host" } else { "" };
+            let shown = redact_line(&format!("{before} {name}s3cr3tvalue{end} {after}"));
             prop_assert!(!shown.contains("s3cr3tvalue"), "{shown}");
         }
     }

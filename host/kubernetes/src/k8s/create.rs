@@ -1,5 +1,6 @@
 //! Creates the objects of a lab.
 
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -53,9 +54,9 @@ impl Creator {
     }
 
     /// Creates a lab within the time `within`: first the namespace, then the Secret with the request and the quota, then
-    /// everything else in parallel, and last the pod, because the quota has to count it. An object that exists already and does not belong to the
-    /// spawn whose record has `spawn_uid` is left alone, and the creation fails. The creation also fails if a volume
-    /// claim belongs to another user.
+    /// everything else in parallel, and last the pod, because the quota has to count it. An object that exists already
+    /// and does not belong to the spawn whose record has `spawn_uid` is left alone, and the creation fails. The creation
+    /// also fails if a volume claim belongs to another user.
     pub async fn create_lab(
         &self,
         objects: &LabObjects,
@@ -104,7 +105,7 @@ impl Creator {
         // server usually knows it by the time the pod is created.
         let (early, rest): (Vec<_>, Vec<_>) = objects
             .rest()
-            .partition(|object| matches!(object, LabObject::Secret(_) | LabObject::ResourceQuota(_)));
+            .partition(|object| matches!(object, LabObject::ResourceQuota(_)) || object.has_request());
         for objects in [early, rest] {
             // Waits for all of them even if one fails, so that no request is still under way when the lab is deleted
             // again.
@@ -142,9 +143,8 @@ impl Creator {
         let retry_policy =
             RetryPolicy { request: self.request_timeout, total: within, cancel: CancellationToken::new() };
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
-        let (params, patch) = (PatchParams::default(), unchanged(spawn_uid)?);
         let action = format!("read Secret {name}");
-        match retrying(&retry_policy, &action, || secrets.patch(name, &params, &patch)).await {
+        match read_by_patch(&secrets, name, spawn_uid, &retry_policy, &action).await {
             Ok(secret) => Ok(Some(secret)),
             Err(KubernetesError::Refused {
                 reason: StatusReason::Invalid | StatusReason::NotFound, ..
@@ -336,9 +336,7 @@ impl Creation<'_> {
         if let Some(created) = self.create().await? {
             return Ok(created);
         }
-        let (params, patch) = (PatchParams::default(), unchanged(spawn_uid)?);
-        let patched = || self.api.patch(self.name(), &params, &patch);
-        match retrying(self.retry_policy, &self.action, patched).await {
+        match read_by_patch(&self.api, self.name(), spawn_uid, self.retry_policy, &self.action).await {
             Err(KubernetesError::Refused { reason: StatusReason::Invalid, .. }) => Err(self.taken()),
             answer => answer,
         }
@@ -415,11 +413,21 @@ impl Creation<'_> {
     }
 }
 
-/// Returns a JSON patch that changes nothing, and is refused for an object that does not belong to the spawn.
-fn unchanged(spawn_uid: &str) -> Result<Patch<Value>, KubernetesError> {
+/// Reads an object by a JSON patch that tests its label and changes nothing. Kubernetes refuses it as `Invalid` for an
+/// object that does not belong to the spawn.
+async fn read_by_patch<K: Clone + DeserializeOwned + Debug>(
+    api: &Api<K>,
+    name: &str,
+    spawn_uid: &str,
+    retry_policy: &RetryPolicy,
+    action: &str,
+) -> Result<K, KubernetesError> {
     let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
     let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn_uid }]));
-    test.map(Patch::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))
+    let patch =
+        test.map(Patch::<Value>::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+    let params = PatchParams::default();
+    retrying(retry_policy, action, || api.patch(name, &params, &patch)).await
 }
 
 /// True if the object's label names the spawn whose record has this uid.

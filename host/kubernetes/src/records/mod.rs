@@ -218,12 +218,15 @@ impl SpawnRecords {
 
     /// Deletes the record of a lab that has no objects left, unless a later leader has written it.
     pub async fn delete(&self, stored: &StoredSpawn) -> Result<(), RecordError> {
-        let mut current = stored.clone();
+        let (mut current, until) = (stored.clone(), soon());
+        let mut attempts = 0..3;
         loop {
-            match self.delete_unchanged(&current).await {
+            match self.delete_unchanged(&current, until).await {
                 Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => return Ok(()),
-                Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => {
-                    let Some(found) = self.read(&stored.name, soon()).await? else { return Ok(()) };
+                Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. })
+                    if attempts.next().is_some() =>
+                {
+                    let Some(found) = self.read(&stored.name, until).await? else { return Ok(()) };
                     if found.uid != stored.uid {
                         return Ok(());
                     }
@@ -236,18 +239,18 @@ impl SpawnRecords {
     }
 
     /// Releases and deletes a record, if nobody has changed it since it was read.
-    async fn delete_unchanged(&self, current: &StoredSpawn) -> Result<(), KubernetesError> {
+    async fn delete_unchanged(&self, current: &StoredSpawn, until: Instant) -> Result<(), KubernetesError> {
         let (name, action) = (current.name.as_str(), format!("delete Spawn {}", current.name));
         let (uid, version) = (&current.uid, current.resource_version());
         let release = json!({ "metadata": { "finalizers": null, "uid": uid, "resourceVersion": version } });
         let (params, release) = (PatchParams::default(), Patch::Merge(release));
-        let retry_policy = self.retry_policy(soon());
+        let retry_policy = self.retry_policy(until);
         let released =
             retrying(&retry_policy, &action, || self.api.patch(name, &params, &release)).await?.metadata;
         let preconditions =
             Preconditions { uid: Some(uid.clone()), resource_version: released.resource_version };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-        let retry_policy = self.retry_policy(soon());
+        let retry_policy = self.retry_policy(until);
         retrying(&retry_policy, &action, || self.api.delete(name, &params)).await.map(drop)
     }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use wasmspawner_core::config::lab::REQUEST_KEY;
 use wasmspawner_core::lifecycle::{Failure, Operation};
 use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::SpawnKind;
 use wasmspawner_core::policy::kept_request::KeptRequest;
 use wasmspawner_core::policy::spawn::SpawnRequest;
 use wasmspawner_core::record::{Place, interrupted};
@@ -13,12 +14,13 @@ use wasmspawner_core::values::digest::Digest;
 
 use super::approve::{Approved, approve};
 use super::user_use::UserUse;
-use super::{Decided, Destination, decide};
+use super::{Decided, Destination, decide_here, remember_volumes};
 use crate::context::Context;
-use crate::errors::{SpawnError, failure};
+use crate::errors::SpawnError;
 
-/// The pause before policies are asked once more that could not answer.
+/// The shortest and the longest pause before policies are asked again that could not answer.
 const PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(15);
 
 /// A spawn that was cut off before its pod was created.
 pub(crate) struct CutOff {
@@ -32,6 +34,14 @@ pub(crate) struct CutOff {
     pub(crate) request: Digest,
 }
 
+/// The reason why a spawn does not go on.
+enum Ended {
+    /// JupyterHub requests the spawn once more; why, for the log.
+    Interrupted(String),
+    /// The lab cannot be had any more.
+    Failed(Failure),
+}
+
 /// Decides the lab again. A lab without a Secret, or one that would become another lab than the objects that exist are
 /// for, fails as interrupted.
 pub(crate) async fn decide_again(
@@ -40,56 +50,76 @@ pub(crate) async fn decide_again(
     so_far: UserUse,
     within: Duration,
 ) -> Result<Decided, Failure> {
-    let until = Instant::now() + within;
-    let CutOff { key, operation, spawn, place, .. } = cut_off;
-    let again = |why: &str| {
-        tracing::info!(user = %key.user, server = %key.server, why, "a spawn that was cut off cannot go on");
-        interrupted(wasmspawner_core::names::spawn_key::SpawnKind::Lab)
-    };
-    let names = context.names(key).map_err(|error| SpawnError::from(error).into_failure())?;
-    let (namespace, name) = (place.namespace.as_str(), names.object.as_str());
-    let creator = context.cluster(place).creator;
-    let found = creator.own_secret(namespace, name, spawn, within).await.map_err(|error| failure(&error))?;
-    let Some(secret) = found else { return Err(again("its Secret does not exist")) };
-    let text = secret.data.as_ref().and_then(|data| data.get(REQUEST_KEY));
-    let Some(text) = text else { return Err(again("its Secret has no request")) };
-    let request = KeptRequest::from_secret(text.0.clone()).read(
-        operation.job_id,
-        cut_off.request,
-        key.clone(),
-        cut_off.requested_by.clone(),
-    );
-    let request = request.map_err(|error| again(&error.to_string()))?;
-    let approved = approve_again(context, request, so_far, until).await.map_err(SpawnError::into_failure)?;
-    let approved = approved.bound(place);
-    if approved.names.pod != place.pod {
-        return Err(again("its pod would have another name"));
-    }
-    let within = until.saturating_duration_since(Instant::now());
-    let decided = decide(context, &approved, operation, spawn, within).await?;
-    match &decided.destination {
-        Destination::OwnPod { .. } if decided.objects.fit(&secret) => Ok(decided),
-        _ => Err(again("its policies or the configuration decide otherwise now")),
-    }
+    let LabKey { user, server } = &cut_off.key;
+    go_on(context, cut_off, so_far, Instant::now() + within).await.map_err(|ended| match ended {
+        Ended::Failed(failure) => failure,
+        Ended::Interrupted(why) => {
+            tracing::warn!(%user, %server, why, "a spawn that was cut off does not go on");
+            interrupted(SpawnKind::Lab)
+        }
+    })
 }
 
-/// Asks the policies again for permission. Nobody would repeat the request, so policies that cannot answer are asked once
-/// more.
+async fn go_on(
+    context: &Context,
+    cut_off: &CutOff,
+    so_far: UserUse,
+    until: Instant,
+) -> Result<Decided, Ended> {
+    let interrupted = |why: &str| Ended::Interrupted(why.to_owned());
+    // A process that takes over finds all of them at once, and new spawns beside them.
+    let slot = timeout_at(until, context.spawn_slots.acquire()).await;
+    let _slot = slot.map_err(|_| interrupted("no spawn could begin in time"))?;
+    let CutOff { key, operation, spawn, place, .. } = cut_off;
+    let names = context.names(key).map_err(|error| Ended::Interrupted(error.to_string()))?;
+    let creator = context.cluster(place).creator;
+    let left = until.saturating_duration_since(Instant::now());
+    let found = creator.own_secret(place.namespace.as_str(), names.object.as_str(), spawn, left).await;
+    let found = found.map_err(|error| Ended::Interrupted(error.to_string()))?;
+    let secret = found.ok_or_else(|| interrupted("its Secret does not exist"))?;
+    let text = secret.data.as_ref().and_then(|data| data.get(REQUEST_KEY));
+    let text = text.ok_or_else(|| interrupted("its Secret has no request"))?;
+    let request = KeptRequest::from_secret(text.0.clone())
+        .read(operation.job_id, cut_off.request, key.clone(), cut_off.requested_by.clone())
+        .map_err(|error| Ended::Interrupted(error.to_string()))?;
+    let approved = match approve_again(context, request, so_far, until).await {
+        Ok(approved) => approved.bound(place),
+        Err(denied @ SpawnError::Denied { .. }) => return Err(Ended::Failed(denied.into_failure())),
+        Err(error) => return Err(Ended::Interrupted(error.to_string())),
+    };
+    if approved.names.pod != place.pod {
+        return Err(interrupted("its pod would have another name"));
+    }
+    let left = until.saturating_duration_since(Instant::now());
+    let decided = decide_here(context, &approved, operation, spawn, left).await.map_err(Ended::Failed)?;
+    if !matches!(decided.destination, Destination::OwnPod { .. }) || !decided.objects.fit(&secret) {
+        return Err(interrupted("its policies or the configuration decide otherwise now"));
+    }
+    remember_volumes(context, &decided).await.map_err(Ended::Failed)?;
+    Ok(decided)
+}
+
+/// Asks the policies again for permission. Nobody would repeat the request, so policies that cannot answer are asked again,
+/// after the pauses that they ask for.
 async fn approve_again(
     context: &Context,
     request: SpawnRequest,
     so_far: UserUse,
     until: Instant,
 ) -> Result<Approved, SpawnError> {
+    let mut pause = PAUSE;
     loop {
         let names = context.names(&request.key)?;
-        match approve(&context.rules(), names, request.clone(), so_far.clone()).await {
-            Err(SpawnError::PolicyUnavailable { .. } | SpawnError::RetryLater(_))
-                if Instant::now() + PAUSE < until =>
-            {
-                sleep(PAUSE).await;
-            }
-            answer => return answer,
+        let answer = approve(&context.rules(), names, request.clone(), so_far.clone()).await;
+        let wait = match &answer {
+            Err(SpawnError::RetryLater(seconds)) => Duration::from_secs((*seconds).into()).max(pause),
+            Err(SpawnError::PolicyUnavailable { .. }) => pause,
+            _ => return answer,
+        };
+        if Instant::now() + wait >= until {
+            return answer;
         }
+        sleep(wait).await;
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }

@@ -84,6 +84,19 @@ pub(crate) async fn decide(
     spawn: &str,
     within: Duration,
 ) -> Result<Decided, Failure> {
+    let decided = decide_here(context, approved, operation, spawn, within).await?;
+    remember_volumes(context, &decided).await?;
+    Ok(decided)
+}
+
+/// Makes the rest of the decision, and changes nothing.
+async fn decide_here(
+    context: &Context,
+    approved: &Approved,
+    operation: &Operation,
+    spawn: &str,
+    within: Duration,
+) -> Result<Decided, Failure> {
     let patience = Patience::from_time(within);
     let cluster = FromCluster::read(context, approved, spawn, &patience).await;
     let cluster = cluster.map_err(SpawnError::into_failure)?;
@@ -91,12 +104,17 @@ pub(crate) async fn decide(
     if let Some(request) = &approved.kept {
         decided.objects.keep_request(request);
     }
+    Ok(decided)
+}
+
+/// Remembers the volume claims of a lab that is about to be created.
+async fn remember_volumes(context: &Context, decided: &Decided) -> Result<(), Failure> {
     if let (Some(volumes), Destination::OwnPod { remembered: Some(used) }) =
         (&context.volumes, &decided.destination)
     {
         volumes.remember(used.clone()).await.map_err(|error| failure(&error))?;
     }
-    Ok(decided)
+    Ok(())
 }
 
 /// Like `decide`, with the facts from the cluster given by the caller: names the lab, asks the policies, merges what they

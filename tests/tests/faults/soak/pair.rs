@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, WatchEvent, WatchParams};
 use serde_json::Value;
+use tokio::task::JoinHandle;
 use wasmspawner_tests::api::{Answer, Client};
 use wasmspawner_tests::proxy::{Proxy, Rule};
 use wasmspawner_tests::service::Service;
@@ -238,18 +239,22 @@ fn is_at_rest(lab: &Value) -> bool {
 /// Follows all writes of records at the API server itself.
 struct Audit {
     problems: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
 }
 
 impl Audit {
     fn begin(records: Api<DynamicObject>) -> Self {
         let problems = Arc::new(Mutex::new(Vec::new()));
         let found = Arc::clone(&problems);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let mut epochs: HashMap<String, u64> = HashMap::new();
             let mut changes = records.watch(&WatchParams::default(), "0").await.unwrap().boxed();
             while let Some(change) = changes.next().await {
-                let (WatchEvent::Added(record) | WatchEvent::Modified(record)) = change.unwrap() else {
-                    continue;
+                let record = match change.unwrap() {
+                    WatchEvent::Added(record) | WatchEvent::Modified(record) => record,
+                    WatchEvent::Deleted(_) | WatchEvent::Bookmark(_) => continue,
+                    // `check` sees that the task has ended.
+                    WatchEvent::Error(_) => return,
                 };
                 let epoch = record.data["spec"]["epoch"].as_u64().unwrap_or_default();
                 let uid = record.metadata.uid.unwrap();
@@ -260,10 +265,11 @@ impl Audit {
                 }
             }
         });
-        Self { problems }
+        Self { problems, task }
     }
 
     fn check(&self, seed: u64) {
+        assert!(!self.task.is_finished(), "SOAK_SEED={seed}: the audit has ended");
         let problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(problems.is_empty(), "SOAK_SEED={seed}: an earlier leader has written: {problems:?}");
     }

@@ -7,6 +7,8 @@ use crate::values::credential::redact_line;
 /// Largest length of the cluster's message in characters; the rest is cut off.
 const MAX_DETAIL_CHARS: usize = 300;
 
+/// The text between a message and the last lines of a log.
+const LAST_WORDS: &str = " It printed last: ";
 /// Largest number of lines of a log in a message, and their largest length together, in characters.
 const MAX_LAST_LINES: usize = 3;
 const MAX_LAST_CHARS: usize = 300;
@@ -45,8 +47,13 @@ fn printable(line: &str) -> String {
 fn with_last_words(text: String, last: Option<&str>) -> String {
     match last {
         None => text,
-        Some(last) => format!("{text} It printed last: {last}"),
+        Some(last) => format!("{text}{LAST_WORDS}{last}"),
     }
+}
+
+/// Returns a message without the last lines of the log, which may differ each time.
+pub(crate) fn without_last_words(message: &str) -> &str {
+    message.split_once(LAST_WORDS).map_or(message, |(text, _)| text)
 }
 
 /// Returns `text`, followed by the cluster's message in brackets if there is one.

@@ -22,5 +22,6 @@ mod state_fault;
 pub use analysis::{Analysis, Finding, Severity};
 pub use analyze::{DELETED, analyze};
 pub use kind::Stage;
+pub(crate) use message::without_last_words;
 pub use pod::{ObservedPod, PodLife};
 pub use policy::StagePolicy;

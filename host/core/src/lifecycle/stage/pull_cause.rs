@@ -8,6 +8,8 @@ pub(super) enum PullCause {
     Throttled,
     /// The registry or the network does not answer, or a connection ended early.
     NoAnswer,
+    /// No registry has this name. It is more often misspelled than missing for a moment.
+    NoSuchRegistry,
     /// The registry answers with an error of its own.
     ServerError,
     DiskFull,
@@ -21,7 +23,7 @@ pub(super) enum PullCause {
 
 /// Parts of messages in lower case, and the cause that they show. The first that is found counts: a message about another
 /// platform also says `not found`, and one about a limit may say how to be authorized.
-const WORDS: [(PullCause, &[&str]); 8] = [
+const WORDS: [(PullCause, &[&str]); 9] = [
     (PullCause::Throttled, &["too many requests", "toomanyrequests", "rate limit", "qps exceeded"]),
     (PullCause::OtherPlatform, &["no match for platform", "no matching manifest"]),
     (PullCause::Certificate, &["x509", "certificate"]),
@@ -42,15 +44,15 @@ const WORDS: [(PullCause, &[&str]); 8] = [
             "timeout",
             "timed out",
             "deadline exceeded",
-            "no such host",
             "connection refused",
             "connection reset",
             "broken pipe",
             "unreachable",
             "no route to host",
-            "eof",
+            " eof",
         ],
     ),
+    (PullCause::NoSuchRegistry, &["no such host"]),
     (
         PullCause::Denied,
         &["unauthorized", "denied", "forbidden", "authentication required", "authorization failed"],
@@ -59,9 +61,14 @@ const WORDS: [(PullCause, &[&str]); 8] = [
 ];
 
 impl PullCause {
-    /// Reads the cause from a message.
-    pub(super) fn from_message(message: &str) -> Self {
-        let message = message.to_lowercase();
+    /// Reads the cause from a message about this image. Names of images and addresses count for nothing: they may have
+    /// any of the words.
+    pub(super) fn from_message(message: &str, image: &str) -> Self {
+        let unquoted: Vec<&str> = message.split('"').step_by(2).collect();
+        let unquoted = unquoted.join(" ");
+        let is_name = |word: &&str| !word.contains('/') && word.trim_end_matches([':', ',']) != image;
+        let words: Vec<&str> = unquoted.split_whitespace().filter(is_name).collect();
+        let message = format!(" {}", words.join(" ").to_lowercase());
         let says = |(_, words): &&(Self, &[&str])| words.iter().any(|word| message.contains(word));
         WORDS.iter().find(says).map_or(Self::Unknown, |(cause, _)| *cause)
     }
@@ -70,7 +77,12 @@ impl PullCause {
     pub(super) fn may_pass(self) -> bool {
         match self {
             Self::Throttled | Self::NoAnswer | Self::ServerError | Self::DiskFull => true,
-            Self::OtherPlatform | Self::Denied | Self::NotFound | Self::Certificate | Self::Unknown => false,
+            Self::NoSuchRegistry
+            | Self::OtherPlatform
+            | Self::Denied
+            | Self::NotFound
+            | Self::Certificate
+            | Self::Unknown => false,
         }
     }
 
@@ -79,6 +91,7 @@ impl PullCause {
         match self {
             Self::Throttled => "its registry allows no more downloads for now",
             Self::NoAnswer => "its registry does not answer",
+            Self::NoSuchRegistry => "there is no such registry",
             Self::ServerError => "its registry has a fault",
             Self::DiskFull => "the machine's disk is full",
             Self::OtherPlatform => "it is not made for this cluster's machines",
@@ -99,7 +112,7 @@ mod tests {
 Throttled     | pull QPS exceeded
 Throttled     | rpc error: code = Unknown desc = failed to pull and unpack image "docker.io/library/python:3": failed to copy: httpReadSeeker: failed open: unexpected status code https://registry-1.docker.io/v2/library/python/manifests/sha256:0a: 429 Too Many Requests - Server message: toomanyrequests: You have reached your unauthenticated pull rate limit. https://www.docker.com/increase-rate-limit
 NoAnswer      | rpc error: code = DeadlineExceeded desc = failed to pull and unpack image "quay.io/a/b:1": failed to resolve reference "quay.io/a/b:1": failed to do request: Head "https://quay.io/v2/a/b/manifests/1": dial tcp 10.0.0.9:443: i/o timeout
-NoAnswer      | rpc error: code = Unknown desc = failed to pull and unpack image "quay.io/a/b:1": failed to do request: Head "https://quay.io/v2/a/b/manifests/1": dial tcp: lookup quay.io on 10.96.0.10:53: no such host
+NoSuchRegistry | rpc error: code = Unknown desc = failed to pull and unpack image "quay.io/a/b:1": failed to do request: Head "https://quay.io/v2/a/b/manifests/1": dial tcp: lookup quay.io on 10.96.0.10:53: no such host
 NoAnswer      | rpc error: code = Unknown desc = failed to pull and unpack image "quay.io/a/b:1": failed to copy: httpReadSeeker: failed open: failed to do request: Get "https://cdn.example.org/sha256/0a": EOF
 NoAnswer      | failed to pull and unpack image "quay.io/a/b:1": failed to copy: read tcp 10.0.0.2:51034->10.0.0.9:443: read: connection reset by peer
 ServerError   | failed to pull and unpack image "quay.io/a/b:1": failed to resolve reference "quay.io/a/b:1": unexpected status from HEAD request to https://quay.io/v2/a/b/manifests/1: 503 Service Unavailable
@@ -113,6 +126,9 @@ Denied        | failed to authorize: failed to fetch anonymous token: unexpected
 NotFound      | rpc error: code = NotFound desc = failed to pull and unpack image "quay.io/a/b:nope": failed to resolve reference "quay.io/a/b:nope": quay.io/a/b:nope: not found
 NotFound      | reading manifest nope in quay.io/a/b: manifest unknown
 Certificate   | failed to do request: Head "https://registry.local/v2/a/manifests/1": tls: failed to verify certificate: x509: certificate signed by unknown authority
+NotFound      | rpc error: code = NotFound desc = failed to resolve reference "quay.io/geoffrey/denied-timeout:1": quay.io/geoffrey/denied-timeout:1: not found
+ServerError   | failed to resolve reference "quay.io/x/certificate-tools:1": unexpected status from HEAD request to https://quay.io/v2/x/certificate-tools/manifests/1: 503 Service Unavailable
+NotFound      | timeout:1: not found
 Unknown       | Back-off pulling image "quay.io/a/b:1"
 "#;
 
@@ -120,7 +136,11 @@ Unknown       | Back-off pulling image "quay.io/a/b:1"
     fn the_cause_is_read_from_messages_of_runtimes_and_registries() {
         for line in MESSAGES.lines().filter(|line| !line.is_empty()) {
             let (cause, message) = line.split_once('|').unwrap();
-            assert_eq!(format!("{:?}", PullCause::from_message(message)), cause.trim(), "{message}");
+            assert_eq!(
+                format!("{:?}", PullCause::from_message(message, "timeout:1")),
+                cause.trim(),
+                "{message}"
+            );
         }
     }
 }

@@ -77,8 +77,8 @@ fn image_fault(
         _ => return None,
     };
     let detail = message::pull_error(pulls.failure.or(detail).unwrap_or_default());
-    let cause = PullCause::from_message(detail);
-    let since = pulls.first_failure.or_else(|| pod.began_at());
+    let cause = PullCause::from_message(detail, image);
+    let since = pulls.first_failure.or(pulls.last_begun).or_else(|| pod.began_at());
     let waits = cause.may_pass() && !notes.has_passed(policy.image_pull_patience, since);
     let again = waits || pulls.failed.max(1) < policy.image_pull_failures;
     let message = message::image_pull(image, cause, again, detail);
