@@ -4,8 +4,8 @@
 
 `sleeper` is the reference: a spawner that only sleeps. `stub` is WasmSpawner with a fake service that only sleeps,
 which measures the spawner's own cost. `service` is the real service with simulated pods, on the control plane of
-TEST_KUBECONFIG if that is set (`make scale`), and otherwise on the one-machine cluster. Each runs in a separate Hub
-with the same proxy. The benchmark prints the wall time from the first request to the last ready lab and to the last
+TEST_KUBECONFIG if that is set (`make scale`), and otherwise on the one-machine cluster. Each has a Hub of its own with the
+same proxy, and they take turns; ratios and differences are those to the first kind of the same round, medians of all rounds. The benchmark prints the wall time from the first request to the last ready lab and to the last
 stopped lab, the Hub's CPU time per lab, its slowest answer to a small question during the starts, and the memory of the
 service. CPU time is that of the Hub's process, so other work on the machine adds little to it, unlike to the wall time. It
 needs the environment of `make test`.
@@ -18,7 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -200,13 +200,12 @@ def running(kind, venv, folder, program):
         stub.stop(5)
 
 
-async def measure(settings, hub, users, rounds, progress):
-    """(start seconds, stop seconds, Hub CPU milliseconds per lab to start, to stop, the Hub's slowest answer in seconds), after
-    one round to warm up."""
+async def measure(settings, hub, users, number, progress):
+    """One round: (start seconds, stop seconds, Hub CPU milliseconds per lab to start, to stop, the Hub's slowest answer in
+    seconds)."""
     # Call the Hub directly: the proxy is the same for all kinds and is not measured.
     api = f"http://127.0.0.1:{(settings.state / 'hub/internal.port').read_text()}/hub/api"
     process = psutil.Process(hub.child.pid)
-    results = []
     async with aiohttp.ClientSession(
         headers={"Authorization": f"token {TOKEN}"}, connector=aiohttp.TCPConnector(limit=0)
     ) as session:
@@ -233,34 +232,30 @@ async def measure(settings, hub, users, rounds, progress):
                     await asyncio.sleep(0.05)
             return slowest
 
-        for number in range(rounds + 1):
-            # Each round has other users: Kubernetes' namespace controller keeps a deleted namespace for five seconds,
-            # and a spawn of the same user waits for that.
-            names = [f"user{number}-{n:04}" for n in range(users)]
-            await ask("POST", "/users", json={"usernames": names})
-            before, begun = process.cpu_times(), time.perf_counter()
-            asking = asyncio.create_task(slowest_answer())
-            spawns = [asyncio.create_task(ask("POST", f"/users/{name}/server")) for name in names]
-            watchers = []
-            if progress:
-                await asyncio.sleep(0.3)
-                watchers = [asyncio.create_task(watch(name)) for name in names]
-            codes = await asyncio.gather(*spawns)
-            wall = time.perf_counter() - begun
-            asking.cancel()
-            slowest = await asking
-            await asyncio.gather(*watchers, return_exceptions=True)
-            after = process.cpu_times()
-            assert set(codes) == {201}, f"not every lab was ready in time: {codes}"
-            begun = time.perf_counter()
-            await asyncio.gather(*(ask("DELETE", f"/users/{name}/server") for name in names))
-            while await active(session, api):
-                await asyncio.sleep(0.1)
-            stop, end = time.perf_counter() - begun, process.cpu_times()
-            if number:
-                cpu = [milliseconds(*span) / users for span in ((before, after), (after, end))]
-                results.append((wall, stop, *cpu, slowest))
-    return results
+        # Each round has other users: Kubernetes' namespace controller keeps a deleted namespace for five seconds, and a
+        # spawn of the same user waits for that.
+        names = [f"user{number}-{n:04}" for n in range(users)]
+        await ask("POST", "/users", json={"usernames": names})
+        before, begun = process.cpu_times(), time.perf_counter()
+        asking = asyncio.create_task(slowest_answer())
+        spawns = [asyncio.create_task(ask("POST", f"/users/{name}/server")) for name in names]
+        watchers = []
+        if progress:
+            await asyncio.sleep(0.3)
+            watchers = [asyncio.create_task(watch(name)) for name in names]
+        codes = await asyncio.gather(*spawns)
+        wall = time.perf_counter() - begun
+        asking.cancel()
+        slowest = await asking
+        await asyncio.gather(*watchers, return_exceptions=True)
+        after = process.cpu_times()
+        assert set(codes) == {201}, f"not every lab was ready in time: {codes}"
+        begun = time.perf_counter()
+        await asyncio.gather(*(ask("DELETE", f"/users/{name}/server") for name in names))
+        while await active(session, api):
+            await asyncio.sleep(0.1)
+        stop, end = time.perf_counter() - begun, process.cpu_times()
+        return wall, stop, milliseconds(before, after) / users, milliseconds(after, end) / users, slowest
 
 
 def milliseconds(before, after):
@@ -283,25 +278,40 @@ def main():
     arguments.add_argument("--program", type=Path, default=program, help="the service (default: %(default)s)")
     wanted = arguments.parse_args()
     venv = Path(sys.executable).parent
-    sleeper = None
-    for kind in wanted.kinds:
-        with (
-            tempfile.TemporaryDirectory(prefix="hub-load-") as folder,
-            running(kind, venv, Path(folder), wanted.program) as (settings, hub, service),
-        ):
-            try:
-                results = asyncio.run(measure(settings, hub, wanted.users, wanted.rounds, wanted.progress))
-            except RuntimeError as error:
-                raise SystemExit(f"error: {error}\n{hub.tail()}") from None
-            memory = psutil.Process(service.child.pid).memory_info().rss if service else 0
-        medians = (statistics.median(column) for column in zip(*results, strict=True))
-        start, stop, start_cpu, stop_cpu, slowest = medians
-        sleeper = sleeper or (start, start_cpu)
+    with ExitStack() as contexts:
+        folder = contexts.enter_context(tempfile.TemporaryDirectory(prefix="hub-load-"))
+        setups = {}
+        for kind in wanted.kinds:
+            (own := Path(folder, kind)).mkdir()
+            setups[kind] = contexts.enter_context(running(kind, venv, own, wanted.program))
+        results = {kind: [] for kind in setups}
+        # The kinds take turns, so that other work on the machine is the same for all. The first round warms up.
+        for number in range(wanted.rounds + 1):
+            for kind, (settings, hub, _) in setups.items():
+                try:
+                    result = asyncio.run(measure(settings, hub, wanted.users, number, wanted.progress))
+                except RuntimeError as error:
+                    raise SystemExit(f"error: {error}\n{hub.tail()}") from None
+                if number:
+                    results[kind].append(result)
+        memory = {
+            kind: psutil.Process(service.child.pid).memory_info().rss
+            for kind, (*_, service) in setups.items()
+            if service
+        }
+    reference = results[wanted.kinds[0]]
+    for kind, rounds in results.items():
+        start, stop, start_cpu, stop_cpu, slowest = map(statistics.median, zip(*rounds, strict=True))
+        ratio, cpu_ratio = (
+            statistics.median(own[column] / other[column] for own, other in zip(rounds, reference, strict=True))
+            for column in (0, 2)
+        )
+        more = statistics.median(own[2] - other[2] for own, other in zip(rounds, reference, strict=True))
         print(
-            f"{kind:8} start {start:5.2f} s ({start / sleeper[0]:4.2f}x)   stop {stop:5.2f} s"
-            f"   Hub CPU {start_cpu:5.1f} ms a start ({start_cpu - sleeper[1]:+5.1f} ms, {start_cpu / sleeper[1]:4.2f}x),"
-            f" {stop_cpu:5.1f} ms a stop   slowest answer {slowest:4.2f} s"
-            + (f"   service {memory / 2**20:.0f} MiB" if service else ""),
+            f"{kind:8} start {start:5.2f} s ({ratio:4.2f}x)   stop {stop:5.2f} s"
+            f"   Hub CPU {start_cpu:5.1f} ms a start ({more:+5.1f} ms, {cpu_ratio:4.2f}x), {stop_cpu:5.1f} ms a stop"
+            f"   slowest answer {slowest:4.2f} s"
+            + (f"   service {memory[kind] / 2**20:.0f} MiB" if kind in memory else ""),
             flush=True,
         )
 
