@@ -139,6 +139,8 @@ scale: guests ## a thousand spawns and stops at once, a hundred thousand labs, t
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) bench --locked --workspace --bench scale
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python tests/bench/hub_load.py \
 		--program $(TARGET)/release/wasmspawner-under-test sleeper service
+	$(PYTHON) tests/control-plane/run.py with $(VENV)/python tests/bench/hand_over.py \
+		--program $(TARGET)/release/wasmspawner-under-test
 
 environment: ## prints the folder with the programs of the tests' virtual environment
 	@echo $(VENV)
