@@ -1,8 +1,9 @@
 use serde_json::{Map, Value, json};
 
+use crate::grants;
+use crate::migration::{Migration, Target};
 use crate::report::{Entry, Outcome, Report};
 use crate::values_file::{ValuesFile, below};
-use crate::{Migration, Target, grants};
 
 /// A configuration in the making, and the report about it.
 pub(crate) struct Draft<'a> {

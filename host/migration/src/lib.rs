@@ -1,18 +1,21 @@
 //! Values of Zero to JupyterHub, the Helm chart of JupyterHub, converted to a configuration of this service. Reads and
 //! writes no files.
 //!
-//! [`table`] says of each key of the chart, and [`settings`] of each setting of KubeSpawner, what becomes of it: both the
+//! `table` says of each key of the chart, and `settings` of each setting of KubeSpawner, what becomes of it: both the
 //! configuration and the report are made from them.
 
+mod becomes;
 mod defaults;
 mod draft;
 mod grants;
 mod layers;
+mod migration;
 mod network;
 mod profiles;
 mod python;
 mod report;
 mod settings;
+mod spawner;
 mod storage;
 mod table;
 #[cfg(test)]
@@ -22,32 +25,11 @@ mod values_file;
 use serde_json::Value;
 
 pub use layers::layered;
+pub use migration::{Migration, Target};
 pub use report::{Entry, Outcome, Report};
 pub use values_file::ValuesFile;
 
 use draft::Draft;
-
-/// What the values do not say.
-pub struct Target {
-    /// The namespace of the Hub, in which labs and their claims stay.
-    pub namespace: String,
-    /// The namespace of this service.
-    pub service_namespace: String,
-    /// The file of the policy `default`, relative to the configuration.
-    pub policy: String,
-}
-
-/// The result of a conversion.
-pub struct Migration {
-    /// The configuration of this service.
-    pub config: Value,
-    /// Values for this service's chart.
-    pub chart_values: Value,
-    /// What became of each key.
-    pub report: Report,
-    /// The key below which the files have the chart's values; empty if they are at the top.
-    pub root: &'static str,
-}
 
 /// Converts values files, of which later ones count over earlier ones.
 ///
@@ -68,7 +50,7 @@ pub fn migrate(files: &[ValuesFile], target: &Target) -> Result<Migration, Strin
 /// Converts a `jupyterhub_config.py`: its assignments of literals to settings of the spawner. Everything else is listed.
 pub fn migrate_python(name: &str, text: &str, target: &Target) -> Migration {
     let mut draft = Draft::new(&[], "", target);
-    settings::python(&mut draft, name, text);
+    spawner::python(&mut draft, name, text);
     draft.finish()
 }
 

@@ -2,10 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::becomes::{Becomes, plain_text};
 use crate::draft::{Draft, is_nothing};
-use crate::table::{Becomes, plain_text};
 use crate::values_file::below;
-use crate::{profiles, python};
 
 use Becomes::{Converted, NotNeeded, Open, Service, Setting};
 
@@ -76,7 +75,7 @@ const SETTINGS: &[(&str, Becomes)] = &[
     ("storage_extra_labels", Setting("storage_extra_labels")),
     ("storage_extra_annotations", Setting("storage_extra_annotations")),
     ("delete_pvc", Setting("delete_pvc")),
-    ("profile_list", Converted(profiles::list)),
+    ("profile_list", Becomes::Profiles),
     ("uid", Converted(uid)),
     ("gid", Converted(gid)),
     ("fs_gid", Converted(gid)),
@@ -146,6 +145,11 @@ const SETTINGS: &[(&str, Becomes)] = &[
     ("k8s_api_verify_ssl", NotNeeded(CONNECTION)),
 ];
 
+/// What becomes of a setting; none if it is not known.
+pub(crate) fn of(name: &str) -> Option<Becomes> {
+    SETTINGS.iter().find(|(known, _)| *known == name).map(|(_, becomes)| *becomes)
+}
+
 /// Settings that are lists; sites write them as maps, too.
 const LISTS: [&str; 11] = [
     "extra_containers",
@@ -186,31 +190,6 @@ const OF_THE_BASELINE: [&str; 9] = [
     "serviceAccountName",
 ];
 
-/// Converts all settings of a class, such as `hub.config.KubeSpawner`.
-pub(crate) fn all(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    for (name, value) in value.as_object().into_iter().flatten() {
-        one(draft, &below(path, name), name, value);
-    }
-}
-
-fn one(draft: &mut Draft<'_>, path: &str, name: &str, value: &Value) {
-    match SETTINGS.iter().find(|(known, _)| *known == name).map(|(_, becomes)| *becomes) {
-        Some(Setting(setting)) => put(draft, path, setting, value),
-        Some(Service(to)) => {
-            draft.set_service(to, value.clone());
-            draft.carried(path, to);
-        }
-        Some(Converted(convert)) => convert(draft, path, value),
-        Some(NotNeeded(why) | Becomes::Stays(why)) => draft.not_needed(path, why),
-        Some(Open(did, ways)) => draft.open(path, did, ways),
-        None => draft.open(
-            path,
-            "is a setting of the spawner that this program does not know",
-            "Look up in the documentation of its class what it did",
-        ),
-    }
-}
-
 /// Sets one of KubeSpawner's settings for every lab.
 pub(crate) fn put(draft: &mut Draft<'_>, path: &str, setting: &str, value: &Value) {
     if is_nothing(value) {
@@ -229,8 +208,7 @@ pub(crate) fn overrides(draft: &mut Draft<'_>, path: &str, value: &Value) -> Val
     let mut kept = Map::new();
     for (name, value) in value.as_object().into_iter().flatten() {
         let path = below(path, name);
-        let known = SETTINGS.iter().find(|(known, _)| known == name).map(|(_, becomes)| *becomes);
-        match known {
+        match of(name) {
             Some(Setting(setting)) if !CLAIM.contains(&setting) => {
                 let value = cleaned(draft, &path, setting, value);
                 kept.insert(name.clone(), value);
@@ -600,81 +578,4 @@ pub(crate) fn service_account(draft: &mut Draft<'_>, path: &str, value: &Value) 
         "Each lab has a service account of its own here, without permissions. If labs need those of this account, such as \
          credentials of a cloud, they cannot move yet; otherwise nothing is missing",
     );
-}
-
-/// Reports snippets of Python in the Hub's configuration.
-pub(crate) fn snippets(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    for (name, text) in value.as_object().into_iter().flatten() {
-        snippet(draft, &below(path, name), &plain_text(text));
-    }
-    if value.is_string() {
-        snippet(draft, path, &plain_text(value));
-    }
-}
-
-/// Converts a whole configuration of JupyterHub.
-pub(crate) fn python(draft: &mut Draft<'_>, name: &str, text: &str) {
-    snippet(draft, name, text);
-}
-
-/// Converts the literals in a snippet, and reports the rest.
-fn snippet(draft: &mut Draft<'_>, path: &str, text: &str) {
-    let config = python::read(text);
-    for (class, name, value) in &config.literals {
-        one(draft, &format!("{path}: c.{class}.{name}"), name, value);
-    }
-    let text = config.rest;
-    let found = mentioned(&text);
-    if text.trim().is_empty() && config.literals.is_empty() {
-        draft.not_needed(path, "has no value");
-    } else if text.trim().is_empty() {
-        draft.not_needed(path, "sets what is listed, and nothing else");
-    } else if found.is_empty() {
-        draft.stays(path, "is Python for the Hub that names no setting of the spawner; read it once");
-    } else {
-        draft.open(
-            path,
-            &format!("is Python that sets or reads {} of the spawner", found.join(", ")),
-            "What it did about labs goes to `kubespawner` of the policy, or to a policy of your own; remove that part from the \
-             Hub's values, where it has no effect any more",
-        );
-    }
-}
-
-/// The parts of the spawner that a text of Python names.
-fn mentioned(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for class in ["KubeSpawner", "Spawner", "spawner"] {
-        for (at, _) in text.match_indices(class) {
-            let before = text[..at].chars().next_back();
-            if before.is_some_and(|char| char.is_alphanumeric() || char == '_') {
-                continue;
-            }
-            let after = &text[at + class.len()..];
-            let name: String = after
-                .strip_prefix('.')
-                .unwrap_or_default()
-                .chars()
-                .take_while(|char| char.is_ascii_alphanumeric() || *char == '_')
-                .collect();
-            let name = if name.is_empty() { format!("`{class}`") } else { format!("`{name}`") };
-            if !found.contains(&name) {
-                found.push(name);
-            }
-        }
-    }
-    found
-}
-
-/// Reports files of the Hub's container.
-pub(crate) fn hub_files(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    for (name, file) in value.as_object().into_iter().flatten() {
-        let path = below(path, name);
-        let text = file.get("stringData").map(plain_text).unwrap_or_default();
-        if mentioned(&text).is_empty() {
-            draft.stays(&path, "is a file of the Hub's container");
-        } else {
-            snippet(draft, &path, &text);
-        }
-    }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::becomes::plain_text;
 use crate::draft::{Draft, is_nothing};
 use crate::settings;
-use crate::table::plain_text;
 use crate::values_file::below;
 
 const VOLUMES: &str = "policies[0].config.kubespawner.volumes";

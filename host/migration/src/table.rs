@@ -2,28 +2,12 @@
 
 use serde_json::Value;
 
+use crate::becomes::{Becomes, plain_text};
 use crate::draft::{Draft, is_nothing};
 use crate::values_file::below;
-use crate::{network, profiles, settings, storage};
+use crate::{network, profiles, settings, spawner, storage};
 
-/// What becomes of a key with everything below it.
-#[derive(Clone, Copy)]
-pub(crate) enum Becomes {
-    /// One of KubeSpawner's settings.
-    Setting(&'static str),
-    /// A key of the service's configuration, with the same value.
-    Service(&'static str),
-    /// The Hub goes on reading it; why.
-    Stays(&'static str),
-    /// Nothing has to take its place; why.
-    NotNeeded(&'static str),
-    /// A person decides: what it did, and the ways to have that here.
-    Open(&'static str, &'static str),
-    /// It needs a conversion, which also reports.
-    Converted(fn(&mut Draft<'_>, &str, &Value)),
-}
-
-use Becomes::{Converted, NotNeeded, Open, Setting, Stays};
+use Becomes::{Converted, NotNeeded, Open, Profiles, Setting, Stays};
 
 const OF_THE_HUB: &str = "is about the Hub, its proxy or its users, and not about labs";
 
@@ -69,7 +53,7 @@ const KEYS: &[(&str, Becomes)] = &[
         NotNeeded("was the image of the container that blocked the cloud's metadata"),
     ),
     ("singleuser.events", NotNeeded("events of the pod are always shown while a lab starts")),
-    ("singleuser.profileList", Converted(profiles::list)),
+    ("singleuser.profileList", Profiles),
     ("scheduling.userPods.tolerations", Converted(tolerations)),
     ("scheduling.userPods.nodeAffinity.matchNodePurpose", Converted(node_purpose)),
     ("scheduling.userScheduler.enabled", Converted(user_scheduler)),
@@ -89,12 +73,12 @@ const KEYS: &[(&str, Becomes)] = &[
         "prePuller",
         NotNeeded("was about the pods that pulled images; this service has pods of its own for that"),
     ),
-    ("hub.config.Spawner", Converted(settings::all)),
-    ("hub.config.KubeSpawner", Converted(settings::all)),
+    ("hub.config.Spawner", Converted(spawner::all)),
+    ("hub.config.KubeSpawner", Converted(spawner::all)),
     ("hub.config.JupyterHub.spawner_class", NotNeeded("`hub-values.yaml` sets the class of this service")),
     ("hub.config", Stays(OF_THE_HUB)),
-    ("hub.extraConfig", Converted(settings::snippets)),
-    ("hub.extraFiles", Converted(settings::hub_files)),
+    ("hub.extraConfig", Converted(spawner::snippets)),
+    ("hub.extraFiles", Converted(spawner::hub_files)),
     (
         "hub.concurrentSpawnLimit",
         NotNeeded(
@@ -175,6 +159,7 @@ fn apply(becomes: Becomes, path: &str, value: &Value, draft: &mut Draft<'_>) {
             draft.set_service(to, value.clone());
             draft.carried(path, to);
         }
+        Profiles => profiles::list(draft, path, value),
         Converted(convert) => {
             let before = draft.reported();
             convert(draft, path, value);
@@ -258,15 +243,6 @@ fn image(draft: &mut Draft<'_>, path: &str, value: &Value) {
                 "It has no counterpart here",
             ),
         }
-    }
-}
-
-/// A scalar as Helm writes it into a text.
-pub(crate) fn plain_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Builds the environment of a lab. Later layers win: the name of the lab, request, service, policies, configuration
 //! (SQR-066, "Environment").
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::merge::Merged;
 use super::references::{References, TooLong};
@@ -43,7 +43,7 @@ pub(super) fn lab_env(
     provenance: &mut Provenance,
 ) -> Result<LabEnv, SpawnRejected> {
     let policies = policies(merged, provenance);
-    let mut layers = Layers { values: BTreeMap::new(), of_operator: BTreeSet::new(), provenance };
+    let mut layers = Layers { values: BTreeMap::new(), of_operator: BTreeMap::new(), provenance };
     // The Hub normally sets these. They are set here for labs that were started without a Hub, and for kernels, which do
     // not get the variables of their lab. Only programs that call our API need them.
     for (name, value) in name_of_lab(inputs).into_iter().filter(|_| inputs.lab.api_url.is_some()) {
@@ -95,7 +95,7 @@ fn is_hidden(inputs: &SpawnInputs<'_>, name: &EnvName, text: &str) -> bool {
 fn expand_references(
     inputs: &SpawnInputs<'_>,
     values: &mut BTreeMap<EnvName, EnvValue>,
-    of_operator: &BTreeSet<EnvName>,
+    of_operator: &BTreeMap<EnvName, Author>,
 ) -> Result<(), SpawnRejected> {
     let is_credential = |name: &EnvName, text: &str| is_hidden(inputs, name, text);
     let literal = |value: &'_ EnvValue| match value {
@@ -106,7 +106,7 @@ fn expand_references(
         values.iter().filter_map(|(name, value)| Some((name.clone(), literal(value)?))).collect();
     // The name of the lab is no secret, whoever sets it.
     let named = name_of_lab(inputs).map(|(name, value)| (EnvName::constant(name), value));
-    let of_others = texts.iter().filter(|(name, _)| !of_operator.contains(*name));
+    let of_others = texts.iter().filter(|(name, _)| !of_operator.contains_key(*name));
     let of_others = of_others.filter(|(name, text)| !is_credential(name, text));
     let mut plain: BTreeMap<&EnvName, &str> = of_others.map(|(name, text)| (name, text.as_str())).collect();
     for (name, value) in &named {
@@ -115,16 +115,20 @@ fn expand_references(
             plain.insert(name, value);
         }
     }
-    let of_user = user_texts(inputs);
+    // Options are in no template of the configuration.
+    let (of_names, of_options) = (names_of_user(inputs), texts_of_user(inputs));
     let references = References {
         expanded: texts
             .iter()
-            .filter(|(name, _)| of_operator.contains(*name) && !plain.contains_key(name))
+            .filter(|(name, _)| of_operator.contains_key(*name) && !plain.contains_key(name))
             .map(|(name, text)| (name, text.as_str()))
             .collect(),
         plain,
         is_credential: &is_credential,
-        of_user: &of_user,
+        of_user: &|name| match of_operator.get(name) {
+            Some(Author::Configuration) => &of_names,
+            Some(Author::Policy) | None => &of_options,
+        },
         max_bytes: MAX_ENV_BYTES,
     };
     let expanded = references.values().map_err(|TooLong| {
@@ -137,8 +141,7 @@ fn expand_references(
 }
 
 /// The texts that the user could choose and that could be a part of a reference.
-fn user_texts<'a>(inputs: &'a SpawnInputs<'_>) -> Vec<&'a str> {
-    let identity = &inputs.request.identity;
+fn texts_of_user<'a>(inputs: &'a SpawnInputs<'_>) -> Vec<&'a str> {
     let options = inputs.request.options.iter().flat_map(|(name, value)| {
         let text = match value {
             Value::Text(text) => Some(text.as_str()),
@@ -146,11 +149,20 @@ fn user_texts<'a>(inputs: &'a SpawnInputs<'_>) -> Vec<&'a str> {
         };
         [Some(name.as_str()), text].into_iter().flatten()
     });
+    options.filter(|text| is_part_of_reference(text)).chain(names_of_user(inputs)).collect()
+}
+
+/// The same of the names of the user and their server, without options.
+fn names_of_user<'a>(inputs: &'a SpawnInputs<'_>) -> Vec<&'a str> {
+    let identity = &inputs.request.identity;
     let named = [inputs.request.key.server.as_str(), identity.username.as_str()].into_iter();
     let told = identity.email.iter().chain(&identity.display_name).map(String::as_str);
     let groups = identity.groups.iter().map(|group| group.name.as_str());
-    let all = options.chain(named).chain(told).chain(groups);
-    all.filter(|text| text.contains(['$', '(', ')'])).collect()
+    named.chain(told).chain(groups).filter(|text| is_part_of_reference(text)).collect()
+}
+
+fn is_part_of_reference(text: &str) -> bool {
+    text.contains(['$', '(', ')'])
 }
 
 /// Returns the environment as it may be shown: credentials are replaced by [`REDACTED`].
@@ -167,21 +179,28 @@ pub(super) fn redacted(env: &LabEnv) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Who has written a variable in which references are expanded.
+#[derive(Clone, Copy)]
+enum Author {
+    Policy,
+    Configuration,
+}
+
 struct Layers<'a> {
     values: BTreeMap<EnvName, EnvValue>,
     /// The variables whose values a policy or the configuration has set.
-    of_operator: BTreeSet<EnvName>,
+    of_operator: BTreeMap<EnvName, Author>,
     provenance: &'a mut Provenance,
 }
 
 impl Layers<'_> {
     fn put(&mut self, name: EnvName, value: EnvValue, source: &Source) {
         let field = format!("env.{name}");
-        if matches!(source, Source::Policy(_) | Source::Configuration) {
-            self.of_operator.insert(name.clone());
-        } else {
-            self.of_operator.remove(&name);
-        }
+        match source {
+            Source::Policy(_) => self.of_operator.insert(name.clone(), Author::Policy),
+            Source::Configuration => self.of_operator.insert(name.clone(), Author::Configuration),
+            _ => self.of_operator.remove(&name),
+        };
         if self.values.get(&name) == Some(&value) {
             return;
         }

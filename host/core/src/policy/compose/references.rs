@@ -22,8 +22,8 @@ pub(super) struct References<'a> {
     pub(super) plain: BTreeMap<&'a EnvName, &'a str>,
     /// Variables of `expanded` whose values are credentials.
     pub(super) is_credential: &'a dyn Fn(&EnvName, &str) -> bool,
-    /// The texts that the user could choose and that could be a part of a reference.
-    pub(super) of_user: &'a [&'a str],
+    /// The texts that the user could choose, that could be a part of a reference, and that may be in the variable.
+    pub(super) of_user: &'a dyn Fn(&EnvName) -> &'a [&'a str],
     /// The largest length of a value, in bytes.
     pub(super) max_bytes: usize,
 }
@@ -53,7 +53,7 @@ impl References<'_> {
         }
         let text = self.expanded.get(name).copied().unwrap_or_default();
         chain.push(name);
-        let value = self.expand(text, chain, known)?;
+        let value = self.expand(text, (self.of_user)(name), chain, known)?;
         chain.pop();
         known.insert(name, value.clone());
         Ok(value)
@@ -62,10 +62,11 @@ impl References<'_> {
     fn expand<'b>(
         &'b self,
         text: &str,
+        of_user: &[&str],
         chain: &mut Vec<&'b EnvName>,
         known: &mut BTreeMap<&'b EnvName, String>,
     ) -> Result<String, TooLong> {
-        let of_user = self.places_of_user(text);
+        let of_user = places(of_user, text);
         let overlaps =
             |span: Range<usize>| of_user.iter().any(|user| user.start < span.end && span.start < user.end);
         let mut out = String::new();
@@ -112,14 +113,15 @@ impl References<'_> {
         let value = self.value(name, chain, known)?;
         Ok((!(self.is_credential)(name, &value)).then_some(value))
     }
+}
 
-    fn places_of_user(&self, text: &str) -> Vec<Range<usize>> {
-        let places = |part: &str| {
-            let starts = text.char_indices().map(|(at, _)| at).filter(|at| text[*at..].starts_with(part));
-            starts.map(|at| at..at + part.len()).collect::<Vec<_>>()
-        };
-        self.of_user.iter().filter(|part| !part.is_empty()).flat_map(|part| places(part)).collect()
-    }
+/// The places at which one of these parts is in a text.
+fn places(parts: &[&str], text: &str) -> Vec<Range<usize>> {
+    let of = |part: &str| {
+        let starts = text.char_indices().map(|(at, _)| at).filter(|at| text[*at..].starts_with(part));
+        starts.map(|at| at..at + part.len()).collect::<Vec<_>>()
+    };
+    parts.iter().filter(|part| !part.is_empty()).flat_map(|part| of(part)).collect()
 }
 
 /// The name in `(NAME)` at the beginning of a text, and the length with the parentheses.
@@ -146,7 +148,7 @@ mod tests {
             expanded: texts.iter().map(|(name, text)| (name, *text)).collect(),
             plain: plain.iter().map(|(name, text)| (name, *text)).collect(),
             is_credential: &|name, text| name.as_str().contains("TOKEN") || text.contains("hunter2"),
-            of_user,
+            of_user: &|_| of_user,
             max_bytes: 1000,
         };
         references.values().map(|values| values[&name("X")].clone())
@@ -198,7 +200,7 @@ mod tests {
             ("$(B)/$(JUPYTERHUB_USER)", &["$(JUPYTERHUB_USER)"], "b/$(JUPYTERHUB_USER)"),
             ("a$(B)", &["(B)"], "a$(B)"),
             ("a$(B)", &["a$"], "a$(B)"),
-            ("a$$(B)", &["a$"], "a$$(B)"),
+            ("a$$(B)", &["a$"], "a$b"),
             ("$$$(B)", &["$$$(B)"], "$$$(B)"),
             ("$(B) (x)", &["(x)"], "b (x)"),
             ("$(B)", &[""], "b"),
