@@ -66,16 +66,15 @@ impl<'a> Draft<'a> {
         self.kubespawner.insert(setting.to_owned(), value);
     }
 
-    /// The entries of a setting that is a list.
-    pub(crate) fn list(&mut self, setting: &str) -> &mut Vec<Value> {
-        let list = self.kubespawner.entry(setting).or_insert_with(|| json!([]));
-        if !list.is_array() {
-            *list = json!([]);
-        }
-        match list {
+    /// Adds entries to a setting that is a list.
+    pub(crate) fn extend(&mut self, setting: &str, entries: impl IntoIterator<Item = Value>) {
+        let list = self.kubespawner.entry(setting).or_insert(Value::Null);
+        let mut items = match list.take() {
             Value::Array(items) => items,
-            _ => unreachable!("it was made a list"),
-        }
+            _ => Vec::new(),
+        };
+        items.extend(entries);
+        *list = Value::Array(items);
     }
 
     /// True if a file has the key, so that it is not only a default of the chart.

@@ -72,8 +72,8 @@ pub(crate) fn storage(draft: &mut Draft<'_>, path: &str, value: &Value) {
         if !is_nothing(&sub_path) {
             mount["subPath"] = sub_path;
         }
-        draft.list("volumes").push(json!({"name": "home", "persistentVolumeClaim": claim}));
-        draft.list("volume_mounts").push(mount);
+        draft.extend("volumes", [json!({"name": "home", "persistentVolumeClaim": claim})]);
+        draft.extend("volume_mounts", [mount]);
     }
     if home {
         for key in ["homeMountPath", "static.subPath", "dynamic.subPath"] {
@@ -88,7 +88,7 @@ pub(crate) fn storage(draft: &mut Draft<'_>, path: &str, value: &Value) {
             Value::Object(entries) => entries.into_iter().map(|(_, value)| value).collect(),
             _ => Vec::new(),
         };
-        draft.list(setting).extend(added);
+        draft.extend(setting, added);
         report(draft, &below(path, key), &format!("policies[0].config.kubespawner.{setting}"));
     }
     let labels = of("extraLabels");
@@ -174,7 +174,7 @@ pub(crate) fn files(draft: &mut Draft<'_>, path: &str, value: &Value) {
         let mode = file.get("mode").and_then(Value::as_u64).unwrap_or(USUAL);
         let volume = if mode == USUAL { "files".to_owned() } else { format!("files-{mode:o}") };
         modes.entry(mode).or_default().push(json!({"key": name, "path": name}));
-        draft.list("volume_mounts").push(json!({"name": volume, "mountPath": place, "subPath": name}));
+        draft.extend("volume_mounts", [json!({"name": volume, "mountPath": place, "subPath": name})]);
         let note = "The chart of JupyterHub goes on making the Secret `singleuser` of the files, which labs mount: leave the key \
                     in the Hub's values";
         draft.carried_with(&path, VOLUMES, note);
@@ -185,6 +185,6 @@ pub(crate) fn files(draft: &mut Draft<'_>, path: &str, value: &Value) {
         if mode != USUAL {
             secret["defaultMode"] = mode.into();
         }
-        draft.list("volumes").push(json!({"name": volume, "secret": secret}));
+        draft.extend("volumes", [json!({"name": volume, "secret": secret})]);
     }
 }

@@ -257,7 +257,7 @@ fn tolerations(draft: &mut Draft<'_>, path: &str, value: &Value) {
         draft.not_needed(path, "has no value");
         return;
     }
-    draft.list("tolerations").extend(items);
+    draft.extend("tolerations", items);
     draft.carried(path, "policies[0].config.kubespawner.tolerations");
 }
 
@@ -272,7 +272,7 @@ fn node_purpose(draft: &mut Draft<'_>, path: &str, value: &Value) {
         Some("require") => ("node_affinity_required", expression),
         _ => return draft.not_needed(path, "prefers no nodes"),
     };
-    draft.list(setting).push(term);
+    draft.extend(setting, [term]);
     draft.carried(path, &format!("policies[0].config.kubespawner.{setting}"));
 }
 
