@@ -19,7 +19,9 @@ struct Needed {
 pub(crate) fn needed(kubespawner: &Map<String, Value>, profiles: Option<&Value>) -> Map<String, Value> {
     let mut needed = Needed::default();
     needed.settings(kubespawner);
-    profiles.into_iter().for_each(|profiles| needed.overrides(profiles));
+    if let Some(profiles) = profiles {
+        needed.overrides(profiles);
+    }
     let mut grants = Map::new();
     let mut list = |name: &str, of: BTreeSet<String>| {
         if !of.is_empty() {
@@ -80,7 +82,7 @@ impl Needed {
                 "priority_class_name" => self.of_pod("priorityClassName"),
                 affinity if affinity.contains("_affinity_") => self.of_pod("affinity"),
                 "environment" => {
-                    value.as_object().into_iter().flatten().for_each(|(_, value)| self.variable(value))
+                    items(value).for_each(|value| self.variable(value));
                 }
                 "volumes" => items(value).for_each(|volume| self.volume(volume)),
                 "init_containers" => items(value).for_each(|container| self.init_container(container)),

@@ -83,7 +83,7 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
         }
     }
     if !ingress.is_empty() {
-        let of_hub = ["hub", "proxy"].map(|component| peer_of_hub(component));
+        let of_hub = ["hub", "proxy"].map(peer_of_hub);
         draft.set_service("lab.network_policy.ingress", of_hub.into_iter().chain(ingress).collect());
     }
     others(draft, path, value);

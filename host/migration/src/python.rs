@@ -154,13 +154,11 @@ impl<'a> Reader<'a> {
         loop {
             let before = self.at;
             self.skip_blanks(in_brackets);
-            match self.string() {
-                Some(more) => whole += &more,
-                None => {
-                    self.at = before;
-                    return Some(whole);
-                }
-            }
+            let Some(more) = self.string() else {
+                self.at = before;
+                return Some(whole);
+            };
+            whole += &more;
         }
     }
 

@@ -242,8 +242,12 @@ pub(crate) fn cleaned(draft: &mut Draft<'_>, path: &str, setting: &str, value: &
         "extra_pod_config" | "extra_container_config" => without_baseline(draft, path, value),
         "volumes" => entries(draft, path, value, volume),
         "volume_mounts" => entries(draft, path, value, mount),
-        "init_containers" => entries(draft, path, value, init_container),
-        "extra_containers" => entries(draft, path, value, sidecar),
+        "init_containers" => {
+            entries(draft, path, value, |draft, path, item| Some(init_container(draft, path, item)))
+        }
+        "extra_containers" => {
+            entries(draft, path, value, |draft, path, item| Some(sidecar(draft, path, item)))
+        }
         "start_timeout" => {
             /// The longest time for a start that this service allows unless it is told to allow more.
             const USUAL: u64 = 3600;
@@ -421,7 +425,7 @@ fn without_others(draft: &mut Draft<'_>, path: &str, value: &mut Value, known: &
     }
 }
 
-fn init_container(draft: &mut Draft<'_>, path: &str, value: &Value) -> Option<Value> {
+fn init_container(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
     let mut init = value.clone();
     let known = [
         "args",
@@ -482,10 +486,10 @@ fn init_container(draft: &mut Draft<'_>, path: &str, value: &Value) -> Option<Va
         ];
         without_others(draft, &below(path, "securityContext"), context, &known);
     }
-    Some(init)
+    init
 }
 
-fn sidecar(draft: &mut Draft<'_>, path: &str, value: &Value) -> Option<Value> {
+fn sidecar(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
     let mut sidecar = value.clone();
     if let Some(mounts) = value.get("volumeMounts") {
         sidecar["volumeMounts"] = entries(draft, &below(path, "volumeMounts"), mounts, mount);
@@ -498,7 +502,7 @@ fn sidecar(draft: &mut Draft<'_>, path: &str, value: &Value) -> Option<Value> {
         "is a container beside that of the lab. It is carried over, with the user and the restrictions of the lab",
         "Try it: an image that has to start as another user does not work here, and is better off in a Deployment",
     );
-    Some(sidecar)
+    sidecar
 }
 
 pub(crate) fn pull_policy(draft: &mut Draft<'_>, path: &str, value: &Value) {

@@ -24,7 +24,7 @@ fn image(lab: &Customization) -> &str {
     lab.image.as_ref().map_or("", |image| &image.reference)
 }
 
-fn of_image(reference: &str, extra: Value) -> Value {
+fn of_image(reference: &str, extra: &Value) -> Value {
     let mut entry = json!({"display_name": reference, "kubespawner_override": {"image": reference}});
     entry.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     entry
@@ -42,7 +42,7 @@ fn texts_of_choices_and_of_what_is_typed_are_shown() {
     let option = json!({
         "display_name": "Image",
         "description": "The software of the lab",
-        "choices": {"a": of_image("a:1", json!({"description": "Python", "slug": "first"}))},
+        "choices": {"a": of_image("a:1", &json!({"description": "Python", "slug": "first"}))},
         "unlisted_choice": unlisted
     });
     let site = site(&json!([{"display_name": "P", "profile_options": {"image": option}}]));
@@ -56,9 +56,9 @@ fn texts_of_choices_and_of_what_is_typed_are_shown() {
 #[test]
 fn only_members_see_a_profile_and_its_choices() {
     let choices = json!({
-        "a": of_image("a:1", json!({"allowed_groups": ["org:GPU-Team"]})),
-        "b": of_image("b:1", json!({})),
-        "c": of_image("c:1", json!({"allowed_groups": []}))
+        "a": of_image("a:1", &json!({"allowed_groups": ["org:GPU-Team"]})),
+        "b": of_image("b:1", &json!({})),
+        "c": of_image("c:1", &json!({"allowed_groups": []}))
     });
     let unlisted =
         json!({"enabled": true, "allowed_groups": ["typists"], "kubespawner_override": {"image": "{value}"}});
@@ -103,12 +103,12 @@ fn only_members_see_a_profile_and_its_choices() {
 #[test]
 fn the_first_default_that_the_user_sees_counts() {
     let profiles = json!([
-        of_image("full:1", json!({"default": true, "allowed_groups": ["full"]})),
-        of_image("base:1", json!({"default": true})),
+        of_image("full:1", &json!({"default": true, "allowed_groups": ["full"]})),
+        of_image("base:1", &json!({"default": true})),
         {"display_name": "O", "profile_options": {"image": {"choices": {
-            "a": of_image("a:1", json!({"default": true, "allowed_groups": ["full"]})),
-            "b": of_image("b:1", json!({})),
-            "c": of_image("c:1", json!({"default": true}))
+            "a": of_image("a:1", &json!({"default": true, "allowed_groups": ["full"]})),
+            "b": of_image("b:1", &json!({})),
+            "c": of_image("c:1", &json!({"default": true}))
         }}}}
     ]);
     let site = site(&profiles);
@@ -125,7 +125,7 @@ fn the_first_default_that_the_user_sees_counts() {
 
 #[test]
 fn a_profile_in_which_the_user_could_choose_nothing_is_not_offered() {
-    let choices = json!({"a": of_image("a:1", json!({"allowed_groups": ["gpu"]}))});
+    let choices = json!({"a": of_image("a:1", &json!({"allowed_groups": ["gpu"]}))});
     let site = site(&json!([
         {"display_name": "P", "profile_options": {"image": {"choices": choices}}},
         {"display_name": "Q"}
@@ -159,8 +159,8 @@ fn keys_without_effect_are_taken_with_a_warning() {
         "choices": {"a": {"kubespawner_override": {"default": true}}, "b": {}}
     }}});
     let config = json!({"profile_list": [profile]}).to_string();
-    let (_, warnings) = wasmspawner_sdk::config::check(&config, |config| {
-        drop(<DefaultPolicy as wasmspawner_sdk::Policy>::from_config(config))
+    let ((), warnings) = wasmspawner_sdk::config::check(&config, |config| {
+        drop(<DefaultPolicy as wasmspawner_sdk::Policy>::from_config(config));
     })
     .unwrap();
     assert_eq!(warnings.len(), 2, "{warnings:?}");

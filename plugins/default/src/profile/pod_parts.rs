@@ -241,8 +241,7 @@ mod tests {
     fn parts(given: &[Value]) -> PodParts {
         let mut all = PodParts::default();
         for value in given {
-            let (read, _) =
-                wasmspawner_sdk::config::check(&value.to_string(), |entry| PodParts::read(entry)).unwrap();
+            let (read, _) = wasmspawner_sdk::config::check(&value.to_string(), PodParts::read).unwrap();
             all.merge(&read);
         }
         all

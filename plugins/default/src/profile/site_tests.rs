@@ -94,7 +94,7 @@ fn a_profile_without_the_home_is_noticed() {
         "volumes": [{"name": "shm", "emptyDir": {}}],
         "volume_mounts": [{"name": "shm", "mountPath": "/dev/shm"}]
     }}]);
-    let (_, warnings) = wasmspawner_sdk::config::check(&config.to_string(), |config| {
+    let ((), warnings) = wasmspawner_sdk::config::check(&config.to_string(), |config| {
         drop(<DefaultPolicy as wasmspawner_sdk::Policy>::from_config(config));
     })
     .unwrap();
