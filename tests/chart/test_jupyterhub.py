@@ -10,7 +10,7 @@ from helm import HERE
 
 FOLDER = DEPLOY / "zero-to-jupyterhub"
 # What the Hub's own code reads of `singleuser` when KubeSpawner is not used, and what the chart needs to be switched off.
-NOT_KUBESPAWNER_S = {"defaultUrl", "cmd", "startTimeout"}
+NOT_KUBESPAWNER_S = {"defaultUrl", "cmd", "startTimeout", "extraFiles"}
 
 
 @pytest.fixture

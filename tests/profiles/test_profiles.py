@@ -158,16 +158,6 @@ def test_every_slug_is_that_of_kubespawner_or_has_to_be_written():
     ("profiles", "problem"),
     [
         ([{"display_name": "A"}, {"display_name": "a"}], "/profile_list/1/slug: there is a `a` before"),
-        ([{"display_name": "A", "default": True}, {"display_name": "B", "default": True}], "/profile_list/1/default"),
-        (
-            [
-                {
-                    "display_name": "A",
-                    "profile_options": {"o": {"choices": {"x": {"default": True}, "y": {"default": True}}}},
-                }
-            ],
-            "/profile_list/0/profile_options/o/choices: has more than one `default`",
-        ),
         ([{"display_name": "A", "profile_options": {"o": {}}}], "has nothing to choose from"),
         ([{"slug": "a"}], "/profile_list/0/display_name: is missing"),
     ],
@@ -176,6 +166,21 @@ def test_ambiguous_lists_are_refused_before_anybody_uses_them(profiles, problem)
     """KubeSpawner takes the first of two, or fails at each start."""
     (answer,) = policy.native([{"config": {"profile_list": profiles}, "user": "ada", "submissions": []}])
     assert any(problem in found for found in answer["problems"]), answer
+
+
+def test_the_first_of_several_defaults_counts():
+    choices = {name: {"kubespawner_override": {"default_url": f"/{name}"}, "default": name != "x"} for name in "xyz"}
+    profiles = [
+        {"display_name": "A"},
+        {"display_name": "B", "default": True, "profile_options": {"o": {"choices": choices}}},
+        {"display_name": "C", "default": True},
+    ]
+    traits = {"profile_list": profiles}
+    (answer,) = policy.native([{"config": traits, "user": "ada", "submissions": [{}]}])
+    expected = oracle.answer(traits, "ada", {}, form=False)
+    assert expected.profile == "b"
+    found = lab.of_policy(answer["answers"][0], {})
+    assert found["env"] == expected.lab["env"] == {"JUPYTERHUB_DEFAULT_URL": "/y"}
 
 
 def test_choices_and_options_are_in_the_order_of_their_names():

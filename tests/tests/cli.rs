@@ -206,6 +206,45 @@ async fn volumes_are_shown_and_released() {
     assert_eq!(labs(&["volumes", "ada", "--release"]).ok(), "nublado-ada/claim-ada  deleted\n");
 }
 
+/// A site of Zero to JupyterHub moves: its values are converted, the result is accepted at once, and labs of each profile
+/// can be made of it.
+#[test]
+fn values_of_zero_to_jupyterhub_become_a_configuration_that_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/migration/cases");
+    let policy = guests::component("policy-default");
+    for (case, labs) in [
+        ("static-homes", vec![(vec![], "quay.io/jupyter/scipy-notebook:2024-03-18")]),
+        (
+            "profiles",
+            vec![
+                (vec!["--option", "profile=choose", "--option", "image=b"], "b:1"),
+                (vec!["--option", "profile=choose"], "a:1"),
+                (
+                    vec!["--option", "profile=gpu", "--group", "gpu"],
+                    "quay.io/jupyterhub/k8s-singleuser-sample:4.3.2",
+                ),
+            ],
+        ),
+    ] {
+        let (values, output) = (format!("{cases}/{case}.yaml"), folder.path().join(case));
+        let output = output.to_str().unwrap();
+        let convert = ["migrate", "zero-to-jupyterhub", "-f", &values, "--output", output, "--policy"];
+        let moved = run(&[&convert[..], &[policy.to_str().unwrap()]].concat());
+        assert_eq!(moved.code, 3, "{}{}", moved.stdout, moved.stderr);
+        assert!(moved.stdout.contains("## To be decided"), "{}", moved.stdout);
+        let config = format!("{output}/wasmspawner.yaml");
+        run(&["check", "--config", &config]).ok();
+        for (options, image) in labs {
+            let rendered = run(&[&["render", "-c", &config, "--user", "ada"][..], &options].concat()).ok();
+            assert!(rendered.contains(&format!("image: {image}\n")), "{case} {options:?}\n{rendered}");
+        }
+    }
+    let unreadable = run(&["migrate", "zero-to-jupyterhub", "-f", "/none.yaml"]);
+    assert_eq!(unreadable.code, 1);
+    assert!(unreadable.stderr.contains("cannot read /none.yaml"), "{}", unreadable.stderr);
+}
+
 /// Runs `wasmspawner labs` for a running service. The one-machine mode keeps its tokens beside its configuration.
 fn labs_of(service: &Service) -> impl Fn(&[&str]) -> Ended {
     let url = format!("http://{}/spawner/v1", service.api());

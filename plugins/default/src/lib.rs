@@ -47,6 +47,8 @@ pub struct DefaultPolicy {
     images: Images,
     sizes: Menu<Size>,
     profiles: Profiles,
+    /// The name of the lab's container.
+    container: String,
     /// True if nodes pull the images of the profiles before anyone asks for them.
     prepull_profiles: bool,
     extras: Vec<Extra>,
@@ -94,13 +96,14 @@ impl Policy for DefaultPolicy {
             config.problem("profile_list", problem);
         }
         let prepull_profiles: Option<bool> = config.optional("prepull_profiles");
-        if prepull_profiles.is_some() && !config.has("profile_list") {
+        if prepull_profiles.is_some() && !config.has("profile_list") && !config.has("kubespawner") {
             config.problem("prepull_profiles", "needs `profile_list`; write that too, or remove this key");
         }
         Self {
             images,
             sizes,
             profiles,
+            container: config.optional("container").unwrap_or_else(|| "notebook".into()),
             prepull_profiles: prepull_profiles.unwrap_or_default(),
             extras,
             env: env::read(config, "env"),

@@ -41,7 +41,7 @@ impl hooks::BuildPod for DefaultPolicy {
             pod_patch: None,
         };
         template::fill_lab(&mut lab)?;
-        self.profiles.chosen(user, options)?.apply(&mut lab);
+        self.profiles.chosen(user, options)?.apply(&mut lab, &self.container);
         for extra in &self.extras {
             extra.set(options, &mut lab.env)?;
         }

@@ -88,7 +88,7 @@ fn claim(entry: &mut Section<'_>) -> ClaimSource {
         create: entry.section("create", |create| ClaimTemplate {
             storage_bytes: create.required_parsed("storage", quantity::bytes),
             storage_class: create.optional("storage_class"),
-            access_modes: access_modes(create),
+            access_modes: access_modes(create, "access_modes"),
             labels: templates(create, "labels"),
             annotations: templates(create, "annotations"),
             selector: pairs(create, "selector"),
@@ -97,12 +97,12 @@ fn claim(entry: &mut Section<'_>) -> ClaimSource {
     }
 }
 
-fn pairs(entry: &mut Section<'_>, key: &'static str) -> Vec<Pair> {
+pub(crate) fn pairs(entry: &mut Section<'_>, key: &'static str) -> Vec<Pair> {
     let pairs = placement::pairs(entry, key);
     pairs.into_iter().map(|(name, value)| Pair { name, value }).collect()
 }
 
-fn templates(entry: &mut Section<'_>, key: &'static str) -> Vec<Pair> {
+pub(crate) fn templates(entry: &mut Section<'_>, key: &'static str) -> Vec<Pair> {
     let pairs = pairs(entry, key);
     template::check(entry, key, pairs.iter().map(|pair| &pair.value));
     pairs
@@ -117,8 +117,8 @@ fn reclaim(entry: &mut Section<'_>) -> ClaimReclaim {
     reclaim.unwrap_or(ClaimReclaim::Retain)
 }
 
-fn access_modes(entry: &mut Section<'_>) -> Vec<AccessMode> {
-    let names: Vec<String> = entry.or_default("access_modes");
+pub(crate) fn access_modes(entry: &mut Section<'_>, key: &'static str) -> Vec<AccessMode> {
+    let names: Vec<String> = entry.or_default(key);
     let mode = |name: &String| match name.as_str() {
         "ReadWriteOnce" => Some(AccessMode::ReadWriteOnce),
         "ReadOnlyMany" => Some(AccessMode::ReadOnlyMany),
@@ -128,10 +128,7 @@ fn access_modes(entry: &mut Section<'_>) -> Vec<AccessMode> {
     };
     let modes: Vec<_> = names.iter().filter_map(mode).collect();
     if modes.len() != names.len() {
-        entry.problem(
-            "access_modes",
-            "must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod",
-        );
+        entry.problem(key, "must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod");
     }
     modes
 }

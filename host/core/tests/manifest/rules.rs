@@ -205,6 +205,39 @@ answers:
     assert_eq!(init.env.as_ref().unwrap().last().unwrap().value.as_deref(), Some("$$(B) {username}"));
 }
 
+#[test]
+fn variables_of_the_operator_refer_to_others_and_those_of_users_do_not() {
+    let case = ada("env: {JUPYTERHUB_USER: ada, JUPYTERHUB_API_TOKEN: x, OF_REQUEST: '$(JUPYTERHUB_USER)'}
+options: {typed: '$(JUPYTERHUB_USER)'}
+lab: {image: 'lab:1', env: {BUCKET: 's3://b/$(JUPYTERHUB_USER)', LEAK: '$(JUPYTERHUB_API_TOKEN)$(FROM_SECRET)'}}
+answers:
+  - policy: site
+    grants: {secrets: [s]}
+    customization:
+      env:
+        - {name: SCRATCH, value: {literal: '$(BUCKET)/scratch $$(BUCKET)'}}
+        - {name: TYPED, value: {literal: '$(BUCKET) $(JUPYTERHUB_USER)'}}
+        - {name: FROM_SECRET, value: {secret_ref: {name: s, key: k}}}
+");
+    let objects = case.objects();
+    let env = objects.env.data.unwrap();
+    assert_eq!(env["BUCKET"], "s3://b/ada");
+    assert_eq!(env["SCRATCH"], "s3://b/ada/scratch $(BUCKET)");
+    assert_eq!(env["TYPED"], "s3://b/ada $(JUPYTERHUB_USER)", "the text of the user is in it");
+    assert_eq!(env["OF_REQUEST"], "$(JUPYTERHUB_USER)");
+    assert_eq!(env["LEAK"], "$(JUPYTERHUB_API_TOKEN)$(FROM_SECRET)");
+}
+
+#[test]
+fn the_name_of_the_user_is_known_although_the_hub_s_variables_are_secret() {
+    for more in [
+        "lab: {image: 'lab:1', request_env_is_secret: true, env: {WHO: '$(JUPYTERHUB_USER)'}}\nenv: {JUPYTERHUB_USER: ada}",
+        "lab: {image: 'lab:1', env: {WHO: '$(JUPYTERHUB_USER)'}}",
+    ] {
+        assert_eq!(ada(more).objects().env.data.unwrap()["WHO"], "ada", "{more}");
+    }
+}
+
 /// A container that creates a home as root needs to know the owner of the home.
 #[test]
 fn init_containers_know_the_lab_s_user() {

@@ -14,6 +14,7 @@ mod environments;
 mod example;
 mod images;
 mod labs;
+mod migrate;
 pub mod names;
 mod plain;
 mod policy;
@@ -77,6 +78,8 @@ enum Command {
     /// Compile a component for the service, which runs this in a process of its own
     #[command(name = wasmspawner_policies::COMPILE_COMMAND, hide = true)]
     CompilePolicy(compile_policy::CompilePolicyArgs),
+    /// Convert the configuration of another spawner
+    Migrate(migrate::MigrateArgs),
     /// Print the names that KubeSpawner and this service give to a user's objects
     Names(names::NamesArgs),
 }
@@ -113,6 +116,7 @@ impl Cli {
             Command::Schema(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Crds(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::CompilePolicy(args) => args.run().map(|()| ExitCode::SUCCESS),
+            Command::Migrate(args) => args.run(&mut stdout().lock()),
             Command::Names(args) => args.run(stdin().lock(), &mut stdout().lock(), &mut stderr().lock()),
         }
     }

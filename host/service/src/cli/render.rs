@@ -72,7 +72,10 @@ pub(super) struct RenderArgs {
 }
 
 fn group(text: &str) -> Result<Group, String> {
-    let group = match text.split_once(':') {
+    // A name may have a colon itself, such as that of a team: `org:team`.
+    let numbered =
+        text.rsplit_once(':').filter(|(_, gid)| gid.starts_with(|first: char| first.is_ascii_digit()));
+    let group = match numbered {
         None => Group { name: text.to_owned(), gid: None },
         Some((name, gid)) => {
             let gid = gid.parse().map_err(|_| format!("`{gid}` is not a GID"))?;

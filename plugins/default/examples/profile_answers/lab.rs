@@ -3,20 +3,12 @@
 use serde_json::{Value, json};
 use wasmspawner_sdk::Pair;
 use wasmspawner_sdk::pod::{
-    Customization, EnvValue, Mount, ObjectSource, Resources, TaintEffect, Toleration, TolerationOperator,
-    Volume, VolumeSource,
+    Customization, EnvValue, EnvVar, InitContainer, Mount, ObjectSource, Resources, SecurityProfile,
+    TaintEffect, Toleration, TolerationOperator, Volume, VolumeSource,
 };
 
 pub(super) fn json(lab: &Customization) -> Value {
-    let variable = |name: &str, value: &EnvValue| {
-        let value = match value {
-            EnvValue::Literal(text) => json!({"literal": text}),
-            EnvValue::SecretRef(key) => json!({"secret_ref": {"name": key.name, "key": key.key}}),
-            EnvValue::FieldRef(path) => json!({"field_ref": path}),
-        };
-        json!({"name": name, "value": value})
-    };
-    let env: Vec<_> = lab.env.iter().map(|one| variable(&one.name, &one.value)).collect();
+    let env: Vec<_> = lab.env.iter().map(variable).collect();
     without_nothing(json!({
         "image": lab.image.as_ref().map(|image| json!({"reference": image.reference})),
         "env": env,
@@ -30,8 +22,36 @@ pub(super) fn json(lab: &Customization) -> Value {
         "command": lab.command,
         "args": lab.args,
         "working_dir": lab.working_dir,
+        "init_containers": lab.init_containers.iter().map(init_container).collect::<Vec<_>>(),
+        "pod_patch": lab.pod_patch.as_ref().and_then(|patch| serde_json::from_str::<Value>(patch).ok()),
         "time_limits": lab.time_limits.map(|limits| json!({"spawn_seconds": limits.spawn_seconds})),
     }))
+}
+
+fn variable(variable: &EnvVar) -> Value {
+    let value = match &variable.value {
+        EnvValue::Literal(text) => json!({"literal": text}),
+        EnvValue::SecretRef(key) => json!({"secret_ref": {"name": key.name, "key": key.key}}),
+        EnvValue::FieldRef(path) => json!({"field_ref": path}),
+    };
+    json!({"name": variable.name, "value": value})
+}
+
+fn init_container(init: &InitContainer) -> Value {
+    let profile = match init.profile {
+        SecurityProfile::Restricted => "restricted",
+        SecurityProfile::Baseline => "baseline",
+        SecurityProfile::Privileged => "privileged",
+    };
+    json!({
+        "name": init.name,
+        "image": init.image,
+        "command": init.command,
+        "args": init.args,
+        "env": init.env.iter().map(variable).collect::<Vec<_>>(),
+        "mounts": init.mounts.iter().map(mount).collect::<Vec<_>>(),
+        "profile": profile,
+    })
 }
 
 fn without_nothing(mut value: Value) -> Value {

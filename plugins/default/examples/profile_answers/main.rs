@@ -1,7 +1,7 @@
 //! Answers of this policy, run natively, for `tests/profiles`: loading a component with a configuration of its own takes
 //! seconds, and there are hundreds of configurations.
 //!
-//! Standard input is a JSON list of `{"config": .., "user": "ada", "submissions": [{..}]}`. Standard output is a list of
+//! Standard input is a JSON list of `{"config": .., "user": "ada", "groups": [..], "submissions": [{..}]}`. Standard output is a list of
 //! `{"problems": [..]}` for a configuration that is refused, and otherwise `{"fields": [..], "answers": [..]}` with an
 //! answer for each submission: `{"errors": [..]}`, or `{"options": .., "lab": .., "port": ..}`. A lab has the form that
 //! `wasmspawner policy run` prints.
@@ -21,6 +21,8 @@ use wasmspawner_sdk::{Denial, Error, FieldError, Options, User, bindings};
 struct Site {
     config: Value,
     user: String,
+    #[serde(default)]
+    groups: Vec<String>,
     submissions: Vec<Value>,
 }
 
@@ -38,7 +40,7 @@ impl Site {
             Ok(policy) => policy,
             Err(problems) => return json!({"problems": errors(&problems)}),
         };
-        let user = User::named(&self.user);
+        let user = self.groups.iter().fold(User::named(&self.user), |user, group| user.in_group(group));
         let fields = match policy.fields(&user) {
             Ok(fields) => fields.iter().map(field).collect(),
             Err(error) => vec![refusal(error)],

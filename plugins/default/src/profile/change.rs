@@ -62,14 +62,3 @@ impl<T: Clone> Change<T> {
         }
     }
 }
-
-impl<T: Clone> Change<Vec<T>> {
-    /// Replaces a list; it is not extended.
-    pub(super) fn apply_to_list(&self, to: &mut Vec<T>) {
-        match self {
-            Self::Keep => {}
-            Self::Unset => to.clear(),
-            Self::Set(list) => to.clone_from(list),
-        }
-    }
-}

@@ -3,6 +3,7 @@ use wasmspawner_sdk::pod::{Customization, EnvVar};
 
 use super::change::Change;
 use super::overrides::Overrides;
+use super::pod_parts::PodParts;
 use crate::env;
 
 /// The overrides of a profile and of the choices within it, in the order in which they apply.
@@ -10,10 +11,14 @@ pub(crate) struct Chosen(pub(super) Vec<Overrides>);
 
 impl Chosen {
     /// Applies the overrides to a lab.
-    pub(crate) fn apply(&self, lab: &mut Customization) {
+    /// `container` is the name of the lab's container.
+    pub(crate) fn apply(&self, lab: &mut Customization, container: &str) {
+        let mut parts = PodParts::default();
         for overrides in &self.0 {
             overrides.apply(lab);
+            parts.merge(&overrides.pod_parts);
         }
+        lab.pod_patch = parts.patch(container);
         self.apply_program(lab);
         self.apply_settings(lab);
     }

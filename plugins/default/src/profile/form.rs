@@ -19,7 +19,7 @@ impl Profiles {
         let mut fields = vec![profile.default_choice(&self.default(user)?.slug).required()];
         for profile in self.open_to(user) {
             for (name, option) in &profile.options {
-                fields.extend(option.fields(name, &profile.key(name), (PROFILE, &profile.slug)));
+                fields.extend(option.fields(user, name, &profile.key(name), (PROFILE, &profile.slug)));
             }
         }
         Ok(fields)
@@ -40,7 +40,7 @@ impl Profiles {
                     named.remove(&short);
                 }
             }
-            option.imply_unlisted(&profile.key(name), &mut named);
+            option.imply_unlisted(user, &profile.key(name), &mut named);
         }
         named
     }

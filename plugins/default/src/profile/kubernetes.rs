@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use wasmspawner_sdk::pod::{
-    ClaimSource, EmptyDirSource, EnvValue, KeyRef, Mount, NfsSource, ObjectSource, Toleration, Volume,
-    VolumeSource,
+    ClaimReclaim, ClaimSource, ClaimTemplate, EmptyDirSource, EnvValue, EnvVar, InitContainer, InitRun,
+    KeyRef, Mount, NfsSource, ObjectSource, Resources, SecurityProfile, Toleration, Volume, VolumeSource,
 };
 use wasmspawner_sdk::{Section, quantity};
 
-use crate::placement;
+use crate::{placement, storage};
 
 /// A volume: a name, and one of the sources that a policy may use.
 pub(super) fn volume(entry: &mut Section<'_>) -> Volume {
@@ -73,6 +73,104 @@ pub(super) fn mount(entry: &mut Section<'_>) -> Mount {
         sub_path: entry.optional("subPath"),
         read_only: entry.or_default("readOnly"),
     }
+}
+
+/// How the claim of a lab is made that has none; `None` if none is made.
+pub(super) fn claim_template(entry: &mut Section<'_>) -> Option<ClaimTemplate> {
+    let is_made: bool = entry.or_default("storage_pvc_ensure");
+    let is_deleted: Option<bool> = entry.optional("delete_pvc");
+    let template = ClaimTemplate {
+        storage_bytes: entry.parsed("storage_capacity", quantity::bytes).unwrap_or_default(),
+        storage_class: entry.optional("storage_class").filter(|class: &String| !class.is_empty()),
+        access_modes: storage::access_modes(entry, "storage_access_modes"),
+        labels: storage::templates(entry, "storage_extra_labels"),
+        annotations: storage::templates(entry, "storage_extra_annotations"),
+        selector: entry
+            .section("storage_selector", |selector| storage::pairs(selector, "matchLabels"))
+            .unwrap_or_default(),
+        // KubeSpawner's own default.
+        reclaim: if is_deleted.unwrap_or(true) { ClaimReclaim::Delete } else { ClaimReclaim::Retain },
+    };
+    if is_made && template.storage_bytes == 0 {
+        entry.problem("storage_capacity", "is missing; a claim needs a size, such as 10Gi");
+    }
+    is_made.then_some(template)
+}
+
+/// A container that ends before the lab starts. The service decides its security context; here only the choice of a
+/// profile is made from it.
+pub(super) fn init_container(entry: &mut Section<'_>) -> InitContainer {
+    // The service's `lab.image_pull_policy` holds for all containers, and a port of a container opens nothing.
+    for not_needed in ["imagePullPolicy", "ports", "terminationMessagePath", "terminationMessagePolicy"] {
+        entry.optional::<Value>(not_needed);
+    }
+    InitContainer {
+        name: entry.required("name"),
+        image: entry.required("image"),
+        command: entry.or_default("command"),
+        args: entry.or_default("args"),
+        env: entry.list("env", variable),
+        mounts: entry.list("volumeMounts", mount),
+        resources: entry.section("resources", resources),
+        profile: entry.section("securityContext", security_profile).unwrap_or(SecurityProfile::Restricted),
+        run: InitRun::Always,
+    }
+}
+
+fn variable(entry: &mut Section<'_>) -> EnvVar {
+    let name: String = entry.required("name");
+    let from: Option<Value> = entry.optional("valueFrom");
+    let value = match from {
+        Some(source) => value_from(&source),
+        None => Some(EnvValue::Literal(entry.or_default("value"))),
+    };
+    if value.is_none() {
+        entry
+            .problem("valueFrom", "must have a secretKeyRef with name and key, or a fieldRef with fieldPath");
+    }
+    EnvVar { name, value: value.unwrap_or_else(|| EnvValue::Literal(String::new())) }
+}
+
+fn resources(entry: &mut Section<'_>) -> Resources {
+    let mut read = |key| {
+        entry.section(key, |amounts| {
+            (amounts.parsed("cpu", quantity::cpu_millis), amounts.parsed("memory", quantity::bytes))
+        })
+    };
+    let (cpu_limit_millis, memory_limit_bytes) = read("limits").unwrap_or_default();
+    let (cpu_request_millis, memory_request_bytes) = read("requests").unwrap_or_default();
+    Resources {
+        cpu_limit_millis,
+        cpu_request_millis,
+        memory_limit_bytes,
+        memory_request_bytes,
+        ..Resources::default()
+    }
+}
+
+/// Reads a security context. A container runs as root if it says so, and otherwise as the lab does, with the lab's user.
+fn security_profile(entry: &mut Section<'_>) -> SecurityProfile {
+    let privileged: bool = entry.or_default("privileged");
+    let user: Option<u64> = entry.optional("runAsUser");
+    let group: Option<u64> = entry.optional("runAsGroup");
+    let added: Option<Value> = entry.optional("capabilities");
+    for decided in ["allowPrivilegeEscalation", "runAsNonRoot", "readOnlyRootFilesystem", "seccompProfile"] {
+        entry.optional::<Value>(decided);
+    }
+    if privileged {
+        return SecurityProfile::Privileged;
+    }
+    if user == Some(0) {
+        return SecurityProfile::Baseline;
+    }
+    if user.is_some() || group.is_some() {
+        entry.warning("runAsUser", "the container runs as the lab's own user and group");
+    }
+    let adds = added.as_ref().and_then(|given| given.get("add")).is_some();
+    if adds {
+        entry.warning("capabilities", "are not added; only a container with `privileged: true` has more");
+    }
+    SecurityProfile::Restricted
 }
 
 pub(super) fn toleration(entry: &mut Section<'_>) -> Toleration {

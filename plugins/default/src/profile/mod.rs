@@ -5,18 +5,25 @@
 //! use either kind of names.
 
 mod amount;
+mod audience;
 mod change;
 mod chosen;
 mod expression;
 mod form;
+#[cfg(test)]
+mod form_extension_tests;
+mod items;
 mod kubernetes;
 #[cfg(test)]
 mod kubespawner_tests;
 mod letters;
 mod option;
 mod overrides;
+mod pod_parts;
 mod refused;
 mod settings;
+#[cfg(test)]
+mod site_tests;
 mod slug;
 #[cfg(test)]
 mod tests;
@@ -28,6 +35,7 @@ use std::collections::BTreeMap;
 use wasmspawner_sdk::{Error, Options, Section, User};
 
 use crate::storage::Storage;
+use audience::Audience;
 use chosen::Chosen;
 use option::ProfileOption;
 use overrides::Overrides;
@@ -35,16 +43,20 @@ use overrides::Overrides;
 /// The option that contains the chosen profile.
 pub(crate) const PROFILE: &str = "profile";
 
-/// The profiles, in their order.
-pub(crate) struct Profiles(Vec<Profile>);
+/// The profiles, and the settings of every lab.
+pub(crate) struct Profiles {
+    /// The settings of every lab, with the keys of an override.
+    site: Overrides,
+    /// In their order.
+    list: Vec<Profile>,
+}
 
 struct Profile {
     slug: String,
     display_name: String,
     description: Option<String>,
     default: bool,
-    /// The groups whose members see the profile; if empty, every user does.
-    groups: Vec<String>,
+    audience: Audience,
     overrides: Overrides,
     options: BTreeMap<String, ProfileOption>,
 }
@@ -52,36 +64,34 @@ struct Profile {
 impl Profiles {
     /// Reads the profiles. `taken` are the names of the form's other fields.
     pub(crate) fn read(config: &mut Section<'_>, site: &Storage, taken: &[&str]) -> Self {
+        let settings = config.section("kubespawner", |entry| Overrides::read_site(entry, site));
+        let settings = settings.unwrap_or_default();
+        let site = &settings.applied_to(site);
         let mut slugs: Vec<String> = Vec::new();
-        let mut defaults = 0;
-        let profiles = config.list("profile_list", |entry| {
+        let list = config.list("profile_list", |entry| {
             let profile = Profile::read(entry, site);
             if slugs.contains(&profile.slug) && !profile.slug.is_empty() {
                 entry.problem("slug", format!("there is a `{}` before; slugs must differ", profile.slug));
             }
             slugs.push(profile.slug.clone());
-            defaults += u32::from(profile.default);
-            if profile.default && defaults > 1 {
-                entry.problem("default", "another profile is the default already");
-            }
             for name in profile.options.keys().filter(|name| taken.contains(&name.as_str())) {
                 entry
                     .problem("profile_options", format!("`{name}` is the name of another field; rename one"));
             }
             profile
         });
-        Self(profiles)
+        Self { site: settings, list }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     fn open_to<'a>(&'a self, user: &User) -> impl Iterator<Item = &'a Profile> {
-        self.0.iter().filter(|profile| profile.groups.is_empty() || user.is_in_any(&profile.groups))
+        self.list.iter().filter(|profile| profile.is_open_to(user))
     }
 
-    /// The profile that is marked as default if this user may choose it, or else the first that they may choose.
+    /// The first profile that is marked as default and that this user may choose, or else the first that they may choose.
     fn default(&self, user: &User) -> Result<&Profile, Error> {
         let marked = self.open_to(user).find(|profile| profile.default);
         let found = marked.or_else(|| self.open_to(user).next());
@@ -95,21 +105,29 @@ impl Profiles {
         found.ok_or_else(|| Error::invalid(PROFILE, format!("`{slug}` is not offered to you")))
     }
 
-    /// The overrides of the chosen profile and options; empty if the site has no profiles.
+    /// The settings of every lab, and the overrides of the chosen profile and options if the site has profiles.
     pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Chosen, Error> {
+        let mut chosen = vec![self.site.filled()?];
         if self.is_empty() {
-            return Ok(Chosen(Vec::new()));
+            return Ok(Chosen(chosen));
         }
         let profile = self.of(user, options)?;
-        let mut chosen = vec![profile.overrides.filled()?];
+        chosen.push(profile.overrides.filled()?);
         for (name, option) in &profile.options {
-            chosen.push(option.chosen(name, options)?);
+            if option.is_for(user) {
+                chosen.push(option.chosen(user, name, options)?);
+            }
         }
         Ok(Chosen(chosen))
     }
 }
 
 impl Profile {
+    /// True if the user may choose the profile, and can choose or type a value for each of its options.
+    fn is_open_to(&self, user: &User) -> bool {
+        self.audience.admits(user) && self.options.values().all(|option| option.is_open_to(user))
+    }
+
     fn read(entry: &mut Section<'_>, site: &Storage) -> Self {
         let display_name: String = entry.required("display_name");
         let made = slug::slug(&display_name);
@@ -129,7 +147,7 @@ impl Profile {
             slug: given.or(made).unwrap_or_default(),
             description: entry.optional("description"),
             default: entry.or_default("default"),
-            groups: entry.or_default("groups"),
+            audience: Audience::read(entry),
             overrides: overrides.unwrap_or_default(),
             options: entry.map("profile_options", ProfileOption::read),
             display_name,

@@ -3,13 +3,17 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use wasmspawner_sdk::lab_server::{self as server, Probe};
 use wasmspawner_sdk::pod::{
-    ClaimSource, Customization, EnvValue, EnvVar, Mount, TimeLimits, Toleration, Volume, VolumeSource,
+    ClaimSource, ClaimTemplate, Customization, EnvValue, EnvVar, InitContainer, Mount, TimeLimits,
+    Toleration, Volume, VolumeSource,
 };
 use wasmspawner_sdk::{Error, Image, Pair, Section};
 
 use super::change::Change;
+use super::items::Items;
+use super::pod_parts::PodParts;
 use super::settings::{self, Settings};
 use super::{amount, kubernetes, refused};
+use crate::storage::{self, Storage};
 use crate::{env, lab_server, template};
 
 /// A text of an override.
@@ -71,9 +75,11 @@ pub(super) struct Overrides {
     labels: BTreeMap<String, Option<String>>,
     annotations: BTreeMap<String, Option<String>>,
     node_selector: BTreeMap<String, Option<String>>,
-    tolerations: Change<Vec<Toleration>>,
-    volumes: Change<Vec<Volume>>,
-    mounts: Change<Vec<Mount>>,
+    tolerations: Items<Toleration>,
+    volumes: Items<Volume>,
+    mounts: Items<Mount>,
+    init_containers: Items<InitContainer>,
+    pub(super) pod_parts: PodParts,
     pub(super) command: Change<Vec<String>>,
     pub(super) args: Change<Vec<String>>,
     working_dir: Change<String>,
@@ -84,7 +90,18 @@ pub(super) struct Overrides {
 
 impl Overrides {
     pub(super) fn read(entry: &mut Section<'_>) -> Self {
+        refused::refuse_claim(entry);
+        Self::read_any(entry)
+    }
+
+    fn read_any(entry: &mut Section<'_>) -> Self {
         refused::refuse(entry);
+        if entry.has("default") {
+            entry.optional::<Value>("default");
+            let none =
+                "has no effect in an override, as in KubeSpawner; write it beside `kubespawner_override`";
+            entry.warning("default", none);
+        }
         let overrides = Self {
             image: entry.optional("image"),
             cpu_limit: amount(entry, "cpu_limit", amount::cpu_millis).unless(&0),
@@ -97,9 +114,11 @@ impl Overrides {
             labels: entry.or_default("extra_labels"),
             annotations: entry.or_default("extra_annotations"),
             node_selector: entry.or_default("node_selector"),
-            tolerations: list(entry, "tolerations", kubernetes::toleration),
-            volumes: list(entry, "volumes", kubernetes::volume),
-            mounts: list(entry, "volume_mounts", kubernetes::mount),
+            tolerations: Items::read(entry, "tolerations", kubernetes::toleration),
+            volumes: Items::read(entry, "volumes", kubernetes::volume),
+            mounts: Items::read(entry, "volume_mounts", kubernetes::mount),
+            init_containers: Items::read(entry, "init_containers", kubernetes::init_container),
+            pod_parts: PodParts::read(entry),
             command: Change::given(entry.has("cmd"), command(entry, "cmd")),
             args: Change::read(entry, "args"),
             working_dir: Change::read(entry, "working_dir"),
@@ -120,6 +139,18 @@ impl Overrides {
         overrides
     }
 
+    /// Reads the settings of every lab of the site, which may say how the lab's claim is made.
+    pub(super) fn read_site(entry: &mut Section<'_>, site: &Storage) -> Self {
+        let claim = kubernetes::claim_template(entry);
+        let mut settings = Self::read_any(entry);
+        settings.check_templates(entry);
+        if let Some(claim) = claim {
+            settings.make_claims(&claim);
+        }
+        settings.check_volumes(entry, site);
+        settings
+    }
+
     /// Reads overrides that contain no typed value.
     pub(super) fn read_listed(entry: &mut Section<'_>) -> Self {
         let mut overrides = Self::read(entry);
@@ -127,22 +158,56 @@ impl Overrides {
         overrides
     }
 
-    /// Checks that every volume exists that the mounts of the site or of these overrides use.
-    pub(super) fn check_volumes(&self, entry: &mut Section<'_>, site: &crate::storage::Storage) {
-        let names = |volumes: &[Volume]| volumes.iter().map(|volume| volume.name.clone()).collect::<Vec<_>>();
-        let known = names(self.volumes.value().unwrap_or(&site.volumes));
-        let (key, mounts) = match (self.mounts.value(), self.volumes.value()) {
-            (Some(mounts), _) => ("volume_mounts", mounts),
-            (None, Some(_)) => ("volumes", &site.mounts),
-            (None, None) => return,
+    /// Checks that every volume exists that the mounts of a lab with these overrides use, and warns if a claim of the site
+    /// is missing there.
+    pub(super) fn check_volumes(&self, entry: &mut Section<'_>, site: &Storage) {
+        let lab = self.applied_to(site);
+        let is_there = |name: &str| lab.volumes.iter().any(|volume| volume.name == name);
+        let key = match (&self.mounts, &self.volumes, &self.init_containers) {
+            (Items::Replace(_) | Items::Add(_), _, _) => "volume_mounts",
+            (_, Items::Replace(_) | Items::Add(_), _) => "volumes",
+            (_, _, Items::Replace(_) | Items::Add(_)) => "init_containers",
+            _ => return,
         };
-        for mount in mounts.iter().filter(|mount| !known.contains(&mount.volume)) {
+        let of_inits = self.init_containers.items().iter().flat_map(|init| &init.mounts);
+        for mount in lab.mounts.iter().chain(of_inits).filter(|mount| !is_there(&mount.volume)) {
             let problem = format!(
-                "there is no volume `{}` for the mount at {}; a profile's `volumes` replace those of the site, so repeat \
-                 what is still needed",
+                "there is no volume `{}` for the mount at {}; a list in `volumes` replaces that of the site, so repeat what \
+                 is still needed, or write a map, which is added",
                 mount.volume, mount.path
             );
             entry.problem(key, problem);
+        }
+        let is_claim = |volume: &&Volume| matches!(volume.source, VolumeSource::Claim(_));
+        for gone in site.volumes.iter().filter(is_claim).filter(|volume| !is_there(&volume.name)) {
+            let warning = format!(
+                "leaves out the volume `{}`, which labs have without this profile; repeat it, or write a map, which is added \
+                 to the site's volumes",
+                gone.name
+            );
+            entry.warning("volumes", &warning);
+        }
+    }
+
+    /// The storage of a lab that had `site` before.
+    pub(super) fn applied_to(&self, site: &Storage) -> Storage {
+        let mut lab = Customization {
+            volumes: site.volumes.clone(),
+            mounts: site.mounts.clone(),
+            ..Customization::default()
+        };
+        self.apply(&mut lab);
+        Storage { volumes: lab.volumes, mounts: lab.mounts }
+    }
+
+    /// Sets how the claims of these overrides are made that labs have of their own.
+    pub(super) fn make_claims(&mut self, template: &ClaimTemplate) {
+        for volume in self.volumes.items_mut() {
+            if let VolumeSource::Claim(claim) = &mut volume.source
+                && claim.claim_name.contains("{pvc_name}")
+            {
+                claim.create = Some(template.clone());
+            }
         }
     }
 
@@ -161,12 +226,12 @@ impl Overrides {
         merge(&mut lab.labels, &self.labels);
         merge(&mut lab.annotations, &self.annotations);
         merge(&mut lab.node_selector, &self.node_selector);
-        self.tolerations.apply_to_list(&mut lab.tolerations);
-        let before = std::mem::take(&mut lab.volumes);
-        lab.volumes.clone_from(&before);
-        self.volumes.apply_to_list(&mut lab.volumes);
+        self.tolerations.apply(&mut lab.tolerations, |_, _| false);
+        let before = lab.volumes.clone();
+        self.volumes.apply(&mut lab.volumes, |one, other| one.name == other.name);
         keep_claims_made(&before, &mut lab.volumes);
-        self.mounts.apply_to_list(&mut lab.mounts);
+        self.mounts.apply(&mut lab.mounts, |one, other| one.path == other.path);
+        self.init_containers.apply(&mut lab.init_containers, |one, other| one.name == other.name);
         self.working_dir.apply(&mut lab.working_dir);
         let mut limits = lab.time_limits.unwrap_or(TimeLimits { spawn_seconds: None, delete_seconds: None });
         self.start_timeout.apply(&mut limits.spawn_seconds);
@@ -207,12 +272,25 @@ impl Overrides {
         texts.add("cmd", Reading::Plain, self.command.value_mut().into_iter().flatten());
         texts.add("args", Reading::Plain, self.args.value_mut().into_iter().flatten());
         texts.add("working_dir", Reading::Template, self.working_dir.value_mut());
-        for mount in self.mounts.value_mut().into_iter().flatten() {
+        for mount in self.mounts.items_mut() {
             texts.add("volume_mounts", Reading::Site, [&mut mount.path]);
             texts.add("volume_mounts", Reading::Service, &mut mount.sub_path);
         }
-        let volumes = self.volumes.value_mut().into_iter().flatten();
-        texts.add("volumes", Reading::Service, volumes.filter_map(crate::storage::name));
+        for init in self.init_containers.items_mut() {
+            let words = init.command.iter_mut().chain(&mut init.args);
+            texts.add("init_containers", Reading::Site, words.chain([&mut init.image]));
+            let literals = init.env.iter_mut().filter_map(|variable| literal(&mut variable.value));
+            texts.add("init_containers", Reading::Site, literals);
+            for mount in &mut init.mounts {
+                texts.add("init_containers", Reading::Site, [&mut mount.path]);
+                texts.add("init_containers", Reading::Service, &mut mount.sub_path);
+            }
+        }
+        for (key, text) in self.pod_parts.texts() {
+            texts.add(key, Reading::Site, [text]);
+        }
+        let volumes = self.volumes.items_mut().iter_mut();
+        texts.add("volumes", Reading::Service, volumes.filter_map(storage::name));
         texts.0
     }
 
@@ -269,15 +347,6 @@ fn keep_claims_made(before: &[Volume], volumes: &mut [Volume]) {
 
 fn amount(entry: &mut Section<'_>, key: &'static str, parse: fn(&str) -> Result<u64, String>) -> Change<u64> {
     Change::given(entry.has(key), entry.parsed(key, parse))
-}
-
-fn list<T: Clone>(
-    entry: &mut Section<'_>,
-    key: &'static str,
-    read: fn(&mut Section<'_>) -> T,
-) -> Change<Vec<T>> {
-    let list = entry.list(key, read);
-    if entry.has(key) { Change::Set(list) } else { Change::Keep }
 }
 
 /// A program with its arguments. A text means a program without arguments.

@@ -2,18 +2,14 @@ use serde_json::Value;
 use wasmspawner_sdk::Section;
 
 /// Keys of KubeSpawner that are not supported in an override, each with its replacement.
-const REFUSED: [(&[&str], &str); 9] = [
+const REFUSED: [(&[&str], &str); 6] = [
     (
         &["http_timeout", "env_keep", "ssl_alt_names", "consecutive_failure_limit"],
         "is the Hub's own; set it there, for every lab",
     ),
     (
-        &["init_containers"],
-        "cannot differ by profile; write it as `init_containers` of this policy, for every lab",
-    ),
-    (
         &["image_pull_secrets"],
-        "cannot differ by profile; give the service the Secret in `lab.secrets`, with `pull_secret: true`",
+        "cannot be set here; give the service the Secret in `lab.secrets`, with `pull_secret: true`",
     ),
     (
         &["uid", "gid", "fs_gid", "supplemental_gids"],
@@ -21,41 +17,28 @@ const REFUSED: [(&[&str], &str); 9] = [
     ),
     (
         &["privileged", "allow_privilege_escalation", "container_security_context", "pod_security_context"],
-        "cannot differ by profile; `lab.security` of the service says what every lab may do",
+        "cannot be set here; `lab.security` of the service says what every lab may do",
     ),
-    (&["scheduler_name", "priority_class_name"], "cannot differ by profile; set it in `lab` of the service"),
     (
         &["namespace", "pod_name_template", "pvc_name_template", "slug_scheme"],
-        "cannot differ by profile; see `names` of the service",
+        "cannot be set here; see `names` of the service",
     ),
     (
-        &[
-            "storage_pvc_ensure",
-            "storage_capacity",
-            "storage_class",
-            "storage_access_modes",
-            "storage_selector",
-            "storage_extra_labels",
-        ],
-        "cannot differ by profile; a claim that is made with its first lab is `create` of a volume of this policy",
+        &["service_account"],
+        "is not taken: every lab has a service account of its own, without a token (`lab.security`)",
     ),
-    (
-        &[
-            "extra_containers",
-            "extra_pod_config",
-            "extra_container_config",
-            "image_pull_policy",
-            "lifecycle_hooks",
-            "service_account",
-            "node_affinity_preferred",
-            "node_affinity_required",
-            "pod_affinity_preferred",
-            "pod_affinity_required",
-            "pod_anti_affinity_preferred",
-            "pod_anti_affinity_required",
-        ],
-        "has no counterpart in a policy; one of your own with the grant `pod-patch` can set it",
-    ),
+];
+
+/// Keys of KubeSpawner with which a lab's claim is made; they are for the whole site.
+const CLAIM: [&str; 8] = [
+    "delete_pvc",
+    "storage_access_modes",
+    "storage_capacity",
+    "storage_class",
+    "storage_extra_annotations",
+    "storage_extra_labels",
+    "storage_pvc_ensure",
+    "storage_selector",
 ];
 
 /// Reports all keys that would have no effect.
@@ -66,5 +49,16 @@ pub(super) fn refuse(entry: &mut Section<'_>) {
             entry.optional::<Value>(key);
             entry.problem(key, remedy);
         }
+    }
+}
+
+/// Reports the keys of a claim where an override has them.
+pub(super) fn refuse_claim(entry: &mut Section<'_>) {
+    for key in CLAIM.into_iter().filter(|key| entry.has(key)).collect::<Vec<_>>() {
+        entry.optional::<Value>(key);
+        entry.problem(
+            key,
+            "cannot differ by profile; write it in `kubespawner` of this policy, for every lab",
+        );
     }
 }

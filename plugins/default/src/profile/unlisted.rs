@@ -1,7 +1,8 @@
 use serde_json::Value;
-use wasmspawner_sdk::form::{Field, FieldKind, TextInput};
+use wasmspawner_sdk::form::{Choice, Field, FieldKind, TextInput};
 use wasmspawner_sdk::{Error, Section, pattern};
 
+use super::audience::Audience;
 use super::expression;
 use super::overrides::{Overrides, Reading, Written};
 use super::settings;
@@ -15,7 +16,9 @@ const MAX_TYPED_LENGTH: u32 = 512;
 /// A choice whose value the user types.
 pub(super) struct Unlisted {
     display_name: Option<String>,
-    pub(super) name_in_choices: String,
+    name_in_choices: String,
+    description_in_choices: Option<String>,
+    pub(super) audience: Audience,
     pattern: Option<String>,
     message: Option<String>,
     overrides: Overrides,
@@ -28,6 +31,8 @@ impl Unlisted {
         let mut unlisted = Self {
             display_name: entry.optional("display_name"),
             name_in_choices: entry.optional("display_name_in_choices").unwrap_or_else(|| "Other...".into()),
+            description_in_choices: entry.optional("description_in_choices"),
+            audience: Audience::read(entry),
             pattern: entry.optional::<String>("validation_regex").filter(|pattern| !pattern.is_empty()),
             message: entry.optional("validation_message"),
             overrides: entry.section("kubespawner_override", overrides).unwrap_or_default(),
@@ -57,6 +62,14 @@ impl Unlisted {
             let problem = "has {value} where it cannot stand; it can in `image`, `cmd`, `args`, `working_dir` and the \
                            values of `environment`, `extra_labels`, `extra_annotations` and `node_selector`";
             entry.problem("kubespawner_override", problem);
+        }
+    }
+
+    /// The choice after which the text is typed.
+    pub(super) fn choice(&self, value: &str) -> Choice {
+        Choice {
+            description: self.description_in_choices.clone(),
+            ..Choice::new(value, &self.name_in_choices)
         }
     }
 

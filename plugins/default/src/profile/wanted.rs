@@ -11,10 +11,14 @@ use super::overrides::Overrides;
 use super::{Profile, Profiles};
 
 impl Profiles {
-    /// The images of all profiles and of the choices in them. `node_selector` is that of the site.
+    /// The images of all profiles and of the choices in them, or that of every lab if there are no profiles. `node_selector` is that of the site.
     pub(crate) fn wanted(&self, node_selector: &[Pair]) -> Vec<WantedImage> {
         let site = Customization { node_selector: node_selector.to_vec(), ..Customization::default() };
-        self.0.iter().flat_map(|profile| profile.wanted(&site)).collect()
+        let site = with(&site, &self.site);
+        if self.is_empty() {
+            return image_of(site).into_iter().collect();
+        }
+        self.list.iter().flat_map(|profile| profile.wanted(&site)).collect()
     }
 }
 

@@ -26,7 +26,8 @@ pub struct LabSection {
     pub args: Option<Vec<String>>,
     /// Absolute path of the working directory, unless a policy sets one. Default: that of the image. Template.
     pub working_dir: Option<String>,
-    /// Environment variables of every lab. They override those of policies and of the request. Templates.
+    /// Environment variables of every lab. They override those of policies and of the request. Templates. `$(NAME)` is
+    /// the value of the lab's variable of that name, unless that is a credential, and `$$` is `$`.
     pub env: BTreeMap<EnvName, String>,
     /// Labels on every object of a lab. Templates.
     pub labels: BTreeMap<LabelKey, String>,

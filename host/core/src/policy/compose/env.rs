@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::merge::Merged;
+use super::references::{References, TooLong};
 use super::service_url::{SERVICE_URL, with_port};
 use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::config::lab::{LabConfig, TOKEN_KEY};
 use crate::names::EnvName;
 use crate::names::lab::LabKey;
-use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
+use crate::policy::{EnvValue, FieldError, KeyRef, Resources, Value, is_credential};
 use crate::users::quota::Quantity;
 use crate::values::credential::REDACTED;
 use crate::values::secret::SecretString;
@@ -40,7 +41,7 @@ pub(super) fn lab_env(
     provenance: &mut Provenance,
 ) -> Result<LabEnv, SpawnRejected> {
     let policies = policies(merged, provenance);
-    let mut layers = Layers { values: BTreeMap::new(), provenance };
+    let mut layers = Layers { values: BTreeMap::new(), of_operator: BTreeMap::new(), provenance };
     // The Hub normally sets these. They are set here for labs that were started without a Hub, and for kernels, which do
     // not get the variables of their lab. Only programs that call our API need them.
     for (name, value) in name_of_lab(inputs).into_iter().filter(|_| inputs.lab.api_url.is_some()) {
@@ -63,18 +64,14 @@ pub(super) fn lab_env(
     for (name, value) in inputs.lab.env(&inputs.names.fields) {
         layers.put(name, EnvValue::Literal(value), &Source::Configuration);
     }
-    let values = layers.values;
+    let Layers { mut values, of_operator, .. } = layers;
+    expand_references(inputs, &mut values, &of_operator)?;
     let bytes: usize = values.iter().map(|(name, value)| name.as_str().len() + length(value)).sum();
     if bytes > MAX_ENV_BYTES {
         let message = format!("the lab's environment is {bytes} bytes large; at most {MAX_ENV_BYTES} fit");
         return Err(SpawnRejected::request(vec![FieldError::new("env", message)]));
     }
-    let config = &inputs.lab.section;
-    let hidden = |name: &EnvName, text: &str| {
-        let of_request =
-            config.request_env_is_secret && inputs.request.env.get(name).is_some_and(|sent| sent == text);
-        of_request || is_credential(name.as_str(), text, config)
-    };
+    let hidden = |name: &EnvName, text: &str| is_hidden(inputs, name, text);
     let stored = |name: &EnvName, value: EnvValue| match value {
         EnvValue::Literal(text) if hidden(name, &text) => LabValue::Credential(SecretString::new(text)),
         EnvValue::Literal(text) => LabValue::Plain(text),
@@ -82,6 +79,88 @@ pub(super) fn lab_env(
         EnvValue::FieldRef(field) => LabValue::Field(field),
     };
     Ok(values.into_iter().map(|(name, value)| (name.clone(), stored(&name, value))).collect())
+}
+
+/// True for a value that is stored as a credential.
+fn is_hidden(inputs: &SpawnInputs<'_>, name: &EnvName, text: &str) -> bool {
+    let config = &inputs.lab.section;
+    let of_request =
+        config.request_env_is_secret && inputs.request.env.get(name).is_some_and(|sent| sent == text);
+    of_request || is_credential(name.as_str(), text, config)
+}
+
+/// Expands `$(NAME)` in the variables of policies and of the configuration.
+fn expand_references(
+    inputs: &SpawnInputs<'_>,
+    values: &mut BTreeMap<EnvName, EnvValue>,
+    of_operator: &BTreeMap<EnvName, Author>,
+) -> Result<(), SpawnRejected> {
+    let is_credential = |name: &EnvName, text: &str| is_hidden(inputs, name, text);
+    let literal = |value: &'_ EnvValue| match value {
+        EnvValue::Literal(text) => Some(text.clone()),
+        EnvValue::SecretRef(_) | EnvValue::FieldRef(_) => None,
+    };
+    let texts: BTreeMap<EnvName, String> =
+        values.iter().filter_map(|(name, value)| Some((name.clone(), literal(value)?))).collect();
+    // The name of the lab is no secret, whoever sets it.
+    let named = name_of_lab(inputs).map(|(name, value)| (EnvName::constant(name), value));
+    let of_others = texts.iter().filter(|(name, _)| !of_operator.contains_key(*name));
+    let of_others = of_others.filter(|(name, text)| !is_credential(name, text));
+    let mut plain: BTreeMap<&EnvName, &str> = of_others.map(|(name, text)| (name, text.as_str())).collect();
+    for (name, value) in &named {
+        let same = values.get(name).is_none_or(|set| *set == EnvValue::Literal(value.clone()));
+        if same {
+            plain.insert(name, value);
+        }
+    }
+    // Options are in no template of the configuration.
+    let (of_names, of_options) = (names_of_user(inputs), texts_of_user(inputs));
+    let references = References {
+        expanded: texts
+            .iter()
+            .filter(|(name, _)| of_operator.contains_key(*name) && !plain.contains_key(name))
+            .map(|(name, text)| (name, text.as_str()))
+            .collect(),
+        plain,
+        is_credential: &is_credential,
+        of_user: &|name| match of_operator.get(name) {
+            Some(Author::Configuration) => &of_names,
+            Some(Author::Policy) | None => &of_options,
+        },
+        max_bytes: MAX_ENV_BYTES,
+    };
+    let expanded = references.values().map_err(|TooLong| {
+        let message =
+            format!("a variable becomes longer than {MAX_ENV_BYTES} bytes by its references to others");
+        SpawnRejected::operator("env", message)
+    })?;
+    values.extend(expanded.into_iter().map(|(name, text)| (name, EnvValue::Literal(text))));
+    Ok(())
+}
+
+/// The texts that the user could choose and that could be a part of a reference.
+fn texts_of_user<'a>(inputs: &'a SpawnInputs<'_>) -> Vec<&'a str> {
+    let options = inputs.request.options.iter().flat_map(|(name, value)| {
+        let text = match value {
+            Value::Text(text) => Some(text.as_str()),
+            Value::Boolean(_) | Value::Integer(_) | Value::Number(_) => None,
+        };
+        [Some(name.as_str()), text].into_iter().flatten()
+    });
+    options.filter(|text| is_part_of_reference(text)).chain(names_of_user(inputs)).collect()
+}
+
+/// The same of the names of the user and their server, without options.
+fn names_of_user<'a>(inputs: &'a SpawnInputs<'_>) -> Vec<&'a str> {
+    let identity = &inputs.request.identity;
+    let named = [inputs.request.key.server.as_str(), identity.username.as_str()].into_iter();
+    let told = identity.email.iter().chain(&identity.display_name).map(String::as_str);
+    let groups = identity.groups.iter().map(|group| group.name.as_str());
+    named.chain(told).chain(groups).filter(|text| is_part_of_reference(text)).collect()
+}
+
+fn is_part_of_reference(text: &str) -> bool {
+    text.contains(['$', '(', ')'])
 }
 
 /// Returns the environment as it may be shown: credentials are replaced by [`REDACTED`].
@@ -98,14 +177,28 @@ pub(super) fn redacted(env: &LabEnv) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Who has written a variable in which references are expanded.
+#[derive(Clone, Copy)]
+enum Author {
+    Policy,
+    Configuration,
+}
+
 struct Layers<'a> {
     values: BTreeMap<EnvName, EnvValue>,
+    /// The variables whose values a policy or the configuration has set.
+    of_operator: BTreeMap<EnvName, Author>,
     provenance: &'a mut Provenance,
 }
 
 impl Layers<'_> {
     fn put(&mut self, name: EnvName, value: EnvValue, source: &Source) {
         let field = format!("env.{name}");
+        match source {
+            Source::Policy(_) => self.of_operator.insert(name.clone(), Author::Policy),
+            Source::Configuration => self.of_operator.insert(name.clone(), Author::Configuration),
+            _ => self.of_operator.remove(&name),
+        };
         if self.values.get(&name) == Some(&value) {
             return;
         }

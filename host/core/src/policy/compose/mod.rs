@@ -11,6 +11,7 @@ mod limits;
 mod merge;
 mod pin;
 mod provenance;
+mod references;
 mod rejected;
 mod secrets;
 mod service_url;

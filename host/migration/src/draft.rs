@@ -1,0 +1,185 @@
+use serde_json::{Map, Value, json};
+
+use crate::grants;
+use crate::migration::{Migration, Target};
+use crate::report::{Entry, Outcome, Report};
+use crate::values_file::{ValuesFile, below};
+
+/// A configuration in the making, and the report about it.
+pub(crate) struct Draft<'a> {
+    files: &'a [ValuesFile],
+    root: &'static str,
+    target: &'a Target,
+    /// KubeSpawner's settings for every lab.
+    pub(crate) kubespawner: Map<String, Value>,
+    /// The other keys of the policy's configuration.
+    pub(crate) policy: Map<String, Value>,
+    /// The configuration of the service, without the policy.
+    pub(crate) service: Value,
+    /// The volume that was called by a template, and its name here.
+    pub(crate) renamed: Option<(String, String)>,
+    /// The names of volumes that could not be carried over.
+    pub(crate) left_out: Vec<String>,
+    report: Report,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(files: &'a [ValuesFile], root: &'static str, target: &'a Target) -> Self {
+        let namespace = &target.namespace;
+        let service = json!({
+            "auth": {
+                "modes": ["jupyterhub"],
+                "jupyterhub": {
+                    "api_url": format!("http://hub.{namespace}:8081/hub/api"),
+                    "services": {"wasmspawner-hub": ["admin:jupyterhub"]}
+                },
+                "identities": {"default": {"uid": 1000, "gid": 100, "groups": [{"name": "users", "id": 100}]}}
+            },
+            "kubernetes": {"namespace": target.service_namespace, "namespaces": "single"},
+            "names": {"hub_namespace": namespace, "namespace": namespace},
+            "lab": {"network_policy": {"hub_namespace": namespace}}
+        });
+        Self {
+            files,
+            root,
+            target,
+            kubespawner: Map::new(),
+            policy: Map::new(),
+            service,
+            renamed: None,
+            left_out: Vec::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// Sets a key of the service's configuration, such as `lab.labels`.
+    pub(crate) fn set_service(&mut self, path: &str, value: Value) {
+        let mut at = &mut self.service;
+        for step in path.split('.') {
+            at = &mut at[step];
+        }
+        *at = value;
+    }
+
+    /// Sets one of KubeSpawner's settings.
+    pub(crate) fn set(&mut self, setting: &str, value: Value) {
+        self.kubespawner.insert(setting.to_owned(), value);
+    }
+
+    /// Adds entries to a setting that is a list.
+    pub(crate) fn extend(&mut self, setting: &str, entries: impl IntoIterator<Item = Value>) {
+        let list = self.kubespawner.entry(setting).or_insert(Value::Null);
+        let mut items = match list.take() {
+            Value::Array(items) => items,
+            _ => Vec::new(),
+        };
+        items.extend(entries);
+        *list = Value::Array(items);
+    }
+
+    /// True if a file has the key, so that it is not only a default of the chart.
+    pub(crate) fn is_given(&self, path: &str) -> bool {
+        self.place(path).is_some()
+    }
+
+    fn place(&self, path: &str) -> Option<(String, u64)> {
+        let whole = if self.root.is_empty() { path.to_owned() } else { below(self.root, path) };
+        let line =
+            |path: &str| self.files.iter().rev().find_map(|file| Some((file.name.clone(), file.line(path)?)));
+        // An entry of a list has no key, and is found at that of the list.
+        line(&whole).or_else(|| line(whole.split_once(['[', ':'])?.0))
+    }
+
+    /// The number of entries in the report.
+    pub(crate) fn reported(&self) -> usize {
+        self.report.entries.len()
+    }
+
+    pub(crate) fn carried(&mut self, path: &str, to: &str) {
+        self.carried_with(path, to, "");
+    }
+
+    pub(crate) fn carried_with(&mut self, path: &str, to: &str, note: &str) {
+        self.add(path, Outcome::Carried { to: to.to_owned(), note: note.to_owned() });
+    }
+
+    pub(crate) fn stays(&mut self, path: &str, why: &str) {
+        self.add(path, Outcome::Stays(why.to_owned()));
+    }
+
+    pub(crate) fn not_needed(&mut self, path: &str, why: &str) {
+        self.add(path, Outcome::NotNeeded(why.to_owned()));
+    }
+
+    pub(crate) fn open(&mut self, path: &str, did: &str, ways: &str) {
+        self.add(path, Outcome::Open { did: did.to_owned(), ways: ways.to_owned() });
+    }
+
+    fn add(&mut self, path: &str, outcome: Outcome) {
+        let place = self.place(path);
+        self.report.entries.push(Entry { path: path.to_owned(), place, outcome });
+    }
+
+    /// Reports what the files have beside the chart's values.
+    pub(crate) fn other_roots(&mut self) {
+        let files = self.files;
+        for file in files {
+            for key in file.values.as_object().into_iter().flat_map(Map::keys) {
+                if key != self.root {
+                    let place = file.line(key).map(|line| (file.name.clone(), line));
+                    let outcome =
+                        Outcome::Stays("belongs to another chart, and not to JupyterHub's".to_owned());
+                    self.report.entries.push(Entry { path: key.clone(), place, outcome });
+                }
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Migration {
+        let Self { mut kubespawner, mut policy, service, target, mut report, root, .. } = self;
+        kubespawner.retain(|_, value| !is_nothing(value));
+        let grants = grants::needed(&kubespawner, policy.get("profile_list"));
+        policy.insert("kubespawner".to_owned(), Value::Object(kubespawner));
+        let entry = |path: Option<&str>| {
+            let mut entry = json!({"name": "default"});
+            if let Some(path) = path {
+                entry["path"] = path.into();
+            }
+            if !grants.is_empty() {
+                entry["grants"] = Value::Object(grants.clone());
+            }
+            entry["config"] = Value::Object(policy.clone());
+            json!([entry])
+        };
+        let mut config = service.clone();
+        config["policies"] = entry(Some(&target.policy));
+        let mut of_chart = service;
+        of_chart["policies"] = entry(None);
+        // The chart sets it.
+        if let Some(kubernetes) = of_chart["kubernetes"].as_object_mut() {
+            kubernetes.remove("namespace");
+        }
+        let chart_values = json!({
+            "podLabels": {"hub.jupyter.org/network-access-hub": "true"},
+            "jupyterhub": {"namespace": target.namespace},
+            "config": of_chart
+        });
+        // A key is reported once: the last outcome counts.
+        let mut seen = std::collections::BTreeSet::new();
+        report.entries.reverse();
+        report.entries.retain(|entry| seen.insert(entry.path.clone()));
+        report.entries.reverse();
+        Migration { config, chart_values, report, root }
+    }
+}
+
+/// True for a value that has no effect.
+pub(crate) fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

@@ -1,0 +1,25 @@
+use serde_json::Value;
+
+use crate::report::Report;
+
+/// What the values do not say.
+pub struct Target {
+    /// The namespace of the Hub, in which labs and their claims stay.
+    pub namespace: String,
+    /// The namespace of this service.
+    pub service_namespace: String,
+    /// The file of the policy `default`, relative to the configuration.
+    pub policy: String,
+}
+
+/// The result of a conversion.
+pub struct Migration {
+    /// The configuration of this service.
+    pub config: Value,
+    /// Values for this service's chart.
+    pub chart_values: Value,
+    /// What became of each key.
+    pub report: Report,
+    /// The key below which the files have the chart's values; empty if they are at the top.
+    pub root: &'static str,
+}

@@ -1,0 +1,265 @@
+//! `wasmspawner migrate`
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use serde::Deserialize as _;
+use serde_json::Value;
+use wasmspawner_core::config::ConfigFile;
+use wasmspawner_migration::{Migration, Target, ValuesFile};
+
+const EXAMPLES: &str = "\
+Examples:
+  wasmspawner migrate zero-to-jupyterhub -f values.yaml
+  wasmspawner migrate zero-to-jupyterhub -f values.yaml -f prod.yaml --namespace jhub --output moved
+  wasmspawner check --config moved/wasmspawner.yaml
+
+The exit code is 0 if nothing has to be decided by a person, 3 if something has to, and 1 if the files cannot be read.";
+
+/// The exit code if a person has to decide something.
+const OPEN: u8 = 3;
+
+/// The values for the Hub's chart that every site needs.
+const OF_THE_HUB: &str = include_str!("../../../../deploy/zero-to-jupyterhub/values.yaml");
+
+/// Converts the configuration of another spawner
+#[derive(Debug, Args)]
+pub(super) struct MigrateArgs {
+    #[command(subcommand)]
+    from: From,
+}
+
+#[derive(Debug, Subcommand)]
+enum From {
+    /// Convert values of the Helm chart of JupyterHub, with the settings of its KubeSpawner
+    ZeroToJupyterhub(ValuesArgs),
+    /// Convert a configuration of JupyterHub in Python: the settings of its KubeSpawner that are literals
+    JupyterhubConfig(PythonArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+struct ValuesArgs {
+    /// A file of values; may be repeated, and later ones count over earlier ones, as with Helm
+    #[arg(long = "values", short = 'f', value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    to: TargetArgs,
+}
+
+#[derive(Debug, Args)]
+struct PythonArgs {
+    /// The file, such as jupyterhub_config.py
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    to: TargetArgs,
+}
+
+#[derive(Debug, Args)]
+struct TargetArgs {
+    /// A folder for the new files; without it, only the report is printed
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The namespace of the Hub, in which labs and their claims are
+    #[arg(long, value_name = "NAME", default_value = "jhub")]
+    namespace: String,
+    /// The namespace of this service; not that of the Hub
+    #[arg(long, value_name = "NAME", default_value = "wasmspawner")]
+    service_namespace: String,
+    /// The component of the policy `default`, relative to the new configuration
+    #[arg(long, value_name = "FILE", default_value = "policies/policy_default.wasm")]
+    policy: String,
+}
+
+impl MigrateArgs {
+    pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+        match self.from {
+            From::ZeroToJupyterhub(args) => args.run(out),
+            From::JupyterhubConfig(args) => args.run(out),
+        }
+    }
+}
+
+impl ValuesArgs {
+    fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+        let parse = |path: &PathBuf| {
+            let name = path.display().to_string();
+            ValuesFile::parse(&name, &read(path)?).map_err(anyhow::Error::msg)
+        };
+        let files = self.files.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
+        let migration =
+            wasmspawner_migration::migrate(&files, &self.to.target()).map_err(anyhow::Error::msg)?;
+        self.to.finish(migration, &self.files, out)
+    }
+}
+
+impl PythonArgs {
+    fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+        let name = self.file.display().to_string();
+        let text = read(&self.file)?;
+        let migration = wasmspawner_migration::migrate_python(&name, &text, &self.to.target());
+        self.to.finish(migration, &[self.file], out)
+    }
+}
+
+impl TargetArgs {
+    fn target(&self) -> Target {
+        Target {
+            namespace: self.namespace.clone(),
+            service_namespace: self.service_namespace.clone(),
+            policy: self.policy.clone(),
+        }
+    }
+
+    /// Writes the files, and prints the report.
+    fn finish(
+        &self,
+        mut migration: Migration,
+        files: &[PathBuf],
+        out: &mut impl Write,
+    ) -> anyhow::Result<ExitCode> {
+        for (key, problem) in problems(&migration.config) {
+            migration.report.invalid(&key, &problem);
+        }
+        let open = migration.report.open();
+        let report = format!("# Report\n\n{}", migration.report.text());
+        if let Some(folder) = &self.output {
+            let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+            write_all(folder, &migration, &self.target(), &names.join(", "), &report)?;
+        }
+        write!(out, "{report}")?;
+        let summary = match open {
+            0 => "Nothing is to be decided.".to_owned(),
+            1 => "1 entry is to be decided.".to_owned(),
+            _ => format!("{open} entries are to be decided."),
+        };
+        writeln!(out, "{summary}")?;
+        Ok(if open == 0 { ExitCode::SUCCESS } else { ExitCode::from(OPEN) })
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Returns the keys of the new configuration that the service would refuse, each with the reason.
+fn problems(config: &Value) -> Vec<(String, String)> {
+    let mut track = serde_path_to_error::Track::new();
+    let parsed = ConfigFile::deserialize(serde_path_to_error::Deserializer::new(config, &mut track));
+    match parsed {
+        Err(error) => vec![(track.path().to_string(), error.to_string())],
+        Ok(file) => {
+            let problems = file.validate().err().unwrap_or_default();
+            problems.iter().map(|problem| (problem.key.clone(), problem.problem.clone())).collect()
+        }
+    }
+}
+
+/// Writes the new files. None of them may be there before: a person may have changed it.
+fn write_all(
+    folder: &Path,
+    migration: &Migration,
+    target: &Target,
+    names: &str,
+    report: &str,
+) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let head = format!("# Made by `wasmspawner migrate` of {names}.\n");
+    let yaml = |value: &Value| anyhow::Ok(head.clone() + &serde_saphyr::to_string(value)?);
+    for (name, text) in [
+        ("wasmspawner.yaml", yaml(&migration.config)?),
+        ("chart-values.yaml", yaml(&migration.chart_values)?),
+        ("hub-values.yaml", head.clone() + &of_the_hub(migration.root, target)),
+        ("report.md", report.to_owned()),
+    ] {
+        let path = folder.join(name);
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&path).with_context(|| {
+            format!("cannot write {}; name an empty folder with --output", path.display())
+        })?;
+        file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The values for the Hub's chart, below the key at which the site has them.
+fn of_the_hub(root: &str, target: &Target) -> String {
+    let there = format!("http://wasmspawner.{}:8090/", target.service_namespace);
+    let text = OF_THE_HUB.replace("http://wasmspawner:8090/", &there);
+    if root.is_empty() {
+        return text;
+    }
+    let indented =
+        text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") });
+    format!("{root}:\n{}", indented.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> Target {
+        Target { namespace: "jhub".into(), service_namespace: "spawner".into(), policy: "p.wasm".into() }
+    }
+
+    #[test]
+    fn values_of_the_hub_are_below_the_key_of_the_site() {
+        for (root, place) in [
+            ("", "/hub/config/WasmSpawner/api_url"),
+            ("jupyterhub", "/jupyterhub/hub/config/WasmSpawner/api_url"),
+        ] {
+            let values: Value = serde_saphyr::from_str(&of_the_hub(root, &target())).unwrap();
+            assert_eq!(
+                values.pointer(place).unwrap(),
+                "http://wasmspawner.spawner:8090/spawner/v1",
+                "{root}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_service_would_refuse_is_found() {
+        let values = ValuesFile::parse("v.yaml", "singleuser: {podNameTemplate: 'x-{usrname}'}").unwrap();
+        let migration = wasmspawner_migration::migrate(&[values], &target()).unwrap();
+        let found = problems(&migration.config);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, "names.pod", "{found:?}");
+        let sound = ValuesFile::parse("v.yaml", "singleuser: {defaultUrl: /lab}").unwrap();
+        assert_eq!(problems(&wasmspawner_migration::migrate(&[sound], &target()).unwrap().config), []);
+    }
+
+    #[test]
+    fn files_are_written_once_and_unreadable_ones_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let values = folder.path().join("values.yaml");
+        std::fs::write(&values, "singleuser: {defaultUrl: /lab, mystery: 1}\n").unwrap();
+        let run = |file: &Path| {
+            let args = ValuesArgs {
+                files: vec![file.to_owned()],
+                to: TargetArgs {
+                    output: Some(folder.path().join("out")),
+                    namespace: "jhub".into(),
+                    service_namespace: "wasmspawner".into(),
+                    policy: "p.wasm".into(),
+                },
+            };
+            let mut out = Vec::new();
+            args.run(&mut out).map(|code| (code, String::from_utf8(out).unwrap()))
+        };
+        let (code, report) = run(&values).unwrap();
+        assert_eq!(code, ExitCode::from(OPEN));
+        assert!(report.ends_with("1 entry is to be decided.\n"), "{report}");
+        for name in ["wasmspawner.yaml", "chart-values.yaml", "hub-values.yaml", "report.md"] {
+            assert!(folder.path().join("out").join(name).exists(), "{name}");
+        }
+        assert!(format!("{:#}", run(&values).unwrap_err()).contains("name an empty folder"));
+        assert!(
+            format!("{:#}", run(Path::new("/none/values.yaml")).unwrap_err())
+                .starts_with("cannot read /none")
+        );
+    }
+}
