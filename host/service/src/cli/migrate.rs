@@ -53,7 +53,7 @@ struct ValuesArgs {
 
 #[derive(Debug, Args)]
 struct PythonArgs {
-    /// The file, such as jupyterhub_config.py
+    /// The file, such as `jupyterhub_config.py`
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
