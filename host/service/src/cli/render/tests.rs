@@ -70,7 +70,7 @@ fn an_error_says_which_argument_is_wrong() {
         (&["--user", "a/b"], "username \"a/b\" contains '/'"),
         (&["--user", "ada", "--option", "size"], "write NAME=VALUE"),
         (&["--user", "ada", "--env", "1A=x"], "1A"),
-        (&["--user", "ada", "--group", "staff:many"], "`many` is not a GID"),
+        (&["--user", "ada", "--group", "staff:1x"], "`1x` is not a GID"),
         (&["--user", "ada", "--group", ":5"], "the group has no name"),
     ] {
         let error = render(arguments).unwrap_err();
