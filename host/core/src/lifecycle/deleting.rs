@@ -19,8 +19,12 @@ impl Lab {
         match self.phase {
             Phase::Starting(_) => {
                 let message = format!("The {} was stopped before it was ready", self.noun());
-                let report =
-                    StageReport::new(Stage::Terminating, ("Cancelled", &message), percent(Stage::Terminating), now);
+                let report = StageReport::new(
+                    Stage::Terminating,
+                    ("Cancelled", &message),
+                    percent(Stage::Terminating),
+                    now,
+                );
                 self.enter_stage(report, effects);
                 effects.push(Effect::Finish(Outcome::Cancelled));
                 effects.push(Effect::Publish(Entry::Failed(message)));
