@@ -47,11 +47,19 @@ impl Connection {
 
     /// The subject by which a key is written and read.
     pub(super) fn subject(&self, bucket: Bucket, key: &Key) -> String {
-        let name = match bucket {
+        format!("{}{}", prefix(self.name(bucket)), key.name())
+    }
+
+    /// The subjects of all keys of a bucket.
+    pub(super) fn subjects(&self, bucket: Bucket) -> String {
+        format!("{}>", prefix(self.name(bucket)))
+    }
+
+    fn name(&self, bucket: Bucket) -> &NatsName {
+        match bucket {
             Bucket::Jobs => &self.nats.jobs_bucket,
             Bucket::Usage => &self.nats.usage_bucket,
-        };
-        format!("{}{}", prefix(name), key.name())
+        }
     }
 
     /// The key that is written by this subject.

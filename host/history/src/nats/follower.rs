@@ -71,6 +71,7 @@ async fn follow(
     let config = OrderedConfig {
         deliver_subject: connection.client.new_inbox(),
         deliver_policy: DeliverPolicy::LastPerSubject,
+        filter_subject: connection.subjects(bucket),
         ..OrderedConfig::default()
     };
     let consumer = stream.create_consumer(config).await.map_err(|error| failed(&error))?;

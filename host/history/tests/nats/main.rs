@@ -8,6 +8,7 @@
 )]
 
 // The black-box tests start the same server. They depend on the service, which depends on this crate.
+#[allow(unreachable_pub, missing_docs, reason = "it is a part of another crate")]
 #[path = "../../../../tests/src/nats.rs"]
 mod server;
 
