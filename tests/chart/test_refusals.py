@@ -54,6 +54,14 @@ REFUSALS = {
         config(registries={"credentials_file": "/a"}),
         "name the Secret with the logins in secrets.registryLogins.existingSecret",
     ),
+    "a login at NATS of another place": (
+        config(history={"nats": {"servers": ["nats://nats"], "token_file": "/a"}}),
+        "name the Secret with the login in secrets.natsLogin.existingSecret, and set secrets.natsLogin.as to token_file",
+    ),
+    "a login at a NATS that is not used": (
+        {"secrets": {"natsLogin": {"existingSecret": "login"}}},
+        "secrets.natsLogin.existingSecret: login is not used; set config.history.nats, or remove it",
+    ),
     "certificates of another place": (
         config(http={"tls": {"cert": "/a", "key": "/b"}}),
         "name the Secret with the certificate in secrets.tls.existingSecret",

@@ -249,6 +249,27 @@ def test_the_data_of_policies_comes_from_config_maps(chart):
     assert mounts["data-site"] == {"name": "data-site", "mountPath": "/etc/wasmspawner/data/site", "readOnly": True}
 
 
+def test_a_history_in_nats_has_its_login_as_a_file_and_may_be_reached(chart):
+    values = {
+        "config": {"history": {"nats": {"servers": ["tls://a:4333", "nats://b", "nats://c:4222"], "user": "hub"}}},
+        "secrets": {
+            "natsLogin": {"existingSecret": "login", "key": "password", "as": "password_file"},
+            "natsAuthorities": {"existingSecret": "authorities"},
+        },
+        "networkPolicy": {"nats": [{"podSelector": {"matchLabels": {"app": "nats"}}}]},
+    }
+    objects = chart.render(merged(MINIMAL, values))
+    nats = configuration(objects)["history"]["nats"]
+    assert nats["password_file"] == "/etc/wasmspawner/secrets/nats/login"
+    assert nats["ca_file"] == "/etc/wasmspawner/secrets/nats-ca/ca.crt"
+    volumes = {volume["name"]: volume for volume in pod(objects)["volumes"]}
+    secret = volumes["nats-login"]["secret"]
+    assert (secret["secretName"], secret["items"]) == ("login", [{"key": "password", "path": "login"}])
+    egress = one(objects, "NetworkPolicy")["spec"]["egress"]
+    to_nats = [rule for rule in egress if rule.get("to") == values["networkPolicy"]["nats"]]
+    assert [port["port"] for rule in to_nats for port in rule["ports"]] == [4333, 4222]
+
+
 def test_the_versions_are_those_of_the_workspace():
     workspace = re.search(r'(?m)^version = "(.+)"', (DEPLOY.parent / "Cargo.toml").read_text())[1]
     described = yaml.safe_load((SOURCE / "Chart.yaml").read_text())

@@ -8,6 +8,7 @@ pub mod guests;
 pub mod hub;
 pub mod issuer;
 pub mod kubernetes;
+pub mod nats;
 pub mod provider;
 pub mod proxy;
 pub mod registry;

@@ -417,7 +417,7 @@ fn be_patient(config: &mut Value) {
 }
 
 /// An address for this service alone. Linux answers on all of 127/8, so parallel tests never need the same port.
-pub(crate) fn own_address() -> Ipv4Addr {
+pub fn own_address() -> Ipv4Addr {
     static COUNT: AtomicU8 = AtomicU8::new(1);
     let [.., high, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 128 | (high & 0x7f), low, COUNT.fetch_add(1, Ordering::Relaxed))

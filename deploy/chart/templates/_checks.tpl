@@ -23,6 +23,10 @@
   "hub.token_file" "name the Secret with the token in secrets.hubToken.existingSecret"
   "registries.credentials_file" "name the Secret with the logins in secrets.registryLogins.existingSecret"
   "registries.ca_file" "name the Secret with the certificates in secrets.registryAuthorities.existingSecret"
+  "history.nats.credentials_file" "name the Secret with the login in secrets.natsLogin.existingSecret"
+  "history.nats.token_file" "name the Secret with the login in secrets.natsLogin.existingSecret, and set secrets.natsLogin.as to token_file"
+  "history.nats.password_file" "name the Secret with the login in secrets.natsLogin.existingSecret, and set secrets.natsLogin.as to password_file"
+  "history.nats.ca_file" "name the Secret with the certificates in secrets.natsAuthorities.existingSecret"
   "embedded" "a one-machine cluster has no place in a pod; remove the section"
   "state_dir" "see `state` for the volume"
 -}}
@@ -62,6 +66,12 @@
 {{- end -}}
 {{- if and .Values.config.hub (not $secrets.hubToken.existingSecret) -}}
 {{- fail "config.hub: the service needs a token for the Hub; name its Secret in secrets.hubToken.existingSecret" -}}
+{{- end -}}
+{{- range $key := list "natsLogin" "natsAuthorities" -}}
+{{- $secret := (get $secrets $key).existingSecret -}}
+{{- if and $secret (not ($.Values.config.history).nats) -}}
+{{- fail (printf "secrets.%s.existingSecret: %s is not used; set config.history.nats, or remove it" $key $secret) -}}
+{{- end -}}
 {{- end -}}
 {{- $headers := $auth.headers | default dict -}}
 {{- $shared := and (kindIs "map" $headers.proof) (hasKey ($headers.proof | default dict) "shared-secret") -}}

@@ -54,6 +54,20 @@
 {{- $_ := set $config "registries" (set ($config.registries | default dict) "ca_file" "/etc/wasmspawner/secrets/registry-ca/ca.crt") -}}
 {{- end -}}
 
+{{- if or .Values.secrets.natsLogin.existingSecret .Values.secrets.natsAuthorities.existingSecret -}}
+{{- $history := $config.history | default dict -}}
+{{- $nats := $history.nats | default dict -}}
+{{- with .Values.secrets.natsLogin -}}
+{{- if .existingSecret -}}
+{{- $_ := set $nats .as "/etc/wasmspawner/secrets/nats/login" -}}
+{{- end -}}
+{{- end -}}
+{{- if .Values.secrets.natsAuthorities.existingSecret -}}
+{{- $_ := set $nats "ca_file" "/etc/wasmspawner/secrets/nats-ca/ca.crt" -}}
+{{- end -}}
+{{- $_ := set $config "history" (set $history "nats" $nats) -}}
+{{- end -}}
+
 {{- $policies := list -}}
 {{- range $policy := $config.policies | default list -}}
 {{- $file := get $.Values.policyFiles $policy.name -}}
@@ -164,4 +178,14 @@
 {{- $given | int -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The ports of the servers of `config.history.nats`, as a list. */}}
+{{- define "wasmspawner.natsPorts" -}}
+{{- $ports := list -}}
+{{- range $server := .servers -}}
+{{- $port := regexFind ":[0-9]+$" $server | trimPrefix ":" | default "4222" -}}
+{{- $ports = append $ports (int $port) -}}
+{{- end -}}
+{{- uniq $ports | toYaml -}}
 {{- end -}}

@@ -103,6 +103,12 @@ capabilities:
 {{- if .registryAuthorities.existingSecret -}}
 {{- $mounted = append $mounted (dict "volume" "registry-authorities" "name" .registryAuthorities.existingSecret "path" "/etc/wasmspawner/secrets/registry-ca" "items" (list (dict "key" .registryAuthorities.key "path" "ca.crt"))) -}}
 {{- end -}}
+{{- if .natsLogin.existingSecret -}}
+{{- $mounted = append $mounted (dict "volume" "nats-login" "name" .natsLogin.existingSecret "path" "/etc/wasmspawner/secrets/nats" "items" (list (dict "key" .natsLogin.key "path" "login"))) -}}
+{{- end -}}
+{{- if .natsAuthorities.existingSecret -}}
+{{- $mounted = append $mounted (dict "volume" "nats-authorities" "name" .natsAuthorities.existingSecret "path" "/etc/wasmspawner/secrets/nats-ca" "items" (list (dict "key" .natsAuthorities.key "path" "ca.crt"))) -}}
+{{- end -}}
 {{- if .ingressSecret.existingSecret -}}
 {{- $mounted = append $mounted (dict "volume" "ingress-secret" "name" .ingressSecret.existingSecret "path" "/etc/wasmspawner/secrets/ingress" "items" (list (dict "key" .ingressSecret.key "path" "secret"))) -}}
 {{- end -}}

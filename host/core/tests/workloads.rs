@@ -275,6 +275,16 @@ fn what_somebody_has_copied_of_a_lab_is_removed_and_nothing_else() {
         },
     } } });
     assert_eq!(patch, expected);
+    let mut labelled = template(Some(NOW));
+    labelled["metadata"]["labels"]["wasmspawner.io/job-id"] = BEFORE.into();
+    let removed = |template: &Value| {
+        let object = deployment(&json!({ "template": template }));
+        let patch = leftovers(&object.template, &mark(), "injected.wasmspawner.io/test").unwrap();
+        patch["spec"]["template"]["metadata"]["labels"].get("wasmspawner.io/job-id").is_some()
+    };
+    assert!(!removed(&labelled), "the label is that of another operation");
+    labelled["metadata"]["labels"]["wasmspawner.io/job-id"] = NOW.into();
+    assert!(removed(&labelled));
     let clean = deployment(&json!({ "template": template(None) }));
     assert_eq!(leftovers(&clean.template, &mark(), "injected.wasmspawner.io/test"), None);
     let other = LabMark::from_spawn("another");

@@ -1,4 +1,4 @@
-//! The use of users day by day, in memory and in the history's file.
+//! The use of users day by day.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::policy::usage::{DaysOfUser, Run};
 
 use super::History;
-use super::disk::Write;
+use super::store::Write;
 
 /// The days of all users.
 #[derive(Default)]
@@ -18,8 +18,22 @@ pub(super) struct Days {
 }
 
 impl Days {
-    pub(super) fn from_users(users: Vec<(Username, DaysOfUser)>) -> Self {
-        Self { of_users: Mutex::new(users.into_iter().collect()) }
+    /// Takes over what is stored of a user: as it is, or if this process `writes`, in addition to what it knows. Returns what
+    /// is to be stored instead.
+    pub(super) fn learn(&self, user: &Username, stored: DaysOfUser, writes: bool) -> Option<DaysOfUser> {
+        let mut users = self.lock();
+        let known = users.entry(user.clone()).or_default();
+        if !writes {
+            *known = stored;
+            return None;
+        }
+        known.add_stored(stored.clone());
+        (*known != stored).then(|| known.clone())
+    }
+
+    /// The stored entry of a user is gone.
+    pub(super) fn forget(&self, user: &Username) {
+        self.lock().remove(user);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Username, DaysOfUser>> {
@@ -30,7 +44,7 @@ impl Days {
 impl History {
     /// The use of the user day by day.
     pub fn days_of(&self, user: &Username) -> DaysOfUser {
-        self.days.lock().get(user).cloned().unwrap_or_default()
+        self.memory.days.lock().get(user).cloned().unwrap_or_default()
     }
 
     /// Begins to count a lab, or a child of a lab. Nothing changes if it is counted already.
@@ -47,7 +61,7 @@ impl History {
     /// Closes the runs that ended while the service was down. They are counted until the service was last known to be
     /// running. Called after a restart.
     pub fn close_runs(&self, still_runs: impl Fn(&SpawnKey) -> bool) {
-        let Some(last_seen) = self.last_seen else { return };
+        let Some(last_seen) = self.memory.last_seen() else { return };
         for key in self.counted().into_iter().filter(|key| !still_runs(key)) {
             self.run_ended(&key, last_seen);
         }
@@ -55,31 +69,31 @@ impl History {
 
     /// The labs and children that are counted as running.
     fn counted(&self) -> Vec<SpawnKey> {
-        self.days.lock().values().flat_map(DaysOfUser::running).map(|run| run.key.clone()).collect()
+        self.memory.days.lock().values().flat_map(DaysOfUser::running).map(|run| run.key.clone()).collect()
     }
 
     /// Drops the days that nobody can ask for any more, and notes that the service is running.
     pub(super) fn keep_days(&self, now: Timestamp) {
-        let users: Vec<Username> = self.days.lock().keys().cloned().collect();
+        let users: Vec<Username> = self.memory.days.lock().keys().cloned().collect();
         for user in users {
             self.change_days(user, |days| days.drop_before(now));
         }
-        self.send_to_disk(Write::Seen(now));
+        self.send(Write::Seen(now));
     }
 
     /// Changes the days of a user. `change` returns true if it has changed something.
     fn change_days(&self, user: Username, change: impl FnOnce(&mut DaysOfUser) -> bool) {
-        let mut users = self.days.lock();
+        let mut users = self.memory.days.lock();
         let days = users.entry(user.clone()).or_default();
         let changed = change(days);
-        let on_disk = (!days.is_empty()).then(|| days.clone());
-        if on_disk.is_none() {
+        let left = (!days.is_empty()).then(|| days.clone());
+        if left.is_none() {
             users.remove(&user);
         }
         if !changed {
             return;
         }
-        // Sent while the lock is held, so that the disk gets the changes in their order.
-        self.send_to_disk(Write::Days(user, on_disk));
+        // Sent while the lock is held, so that the store gets the changes in their order.
+        self.send(Write::Days(user, left));
     }
 }

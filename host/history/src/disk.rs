@@ -15,6 +15,7 @@ use wasmspawner_core::policy::usage::DaysOfUser;
 use wasmspawner_core::record::operation_record::OperationRecord;
 
 use super::entry::Shared;
+use super::store::{Store, Write};
 
 const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("operations");
 
@@ -22,18 +23,6 @@ const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("operatio
 const DAYS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("days");
 const SEEN: TableDefinition<'_, &str, i64> = TableDefinition::new("seen");
 const LAST_SEEN_KEY: &str = "last";
-
-/// A message to the thread that writes the file.
-pub(super) enum Write {
-    /// The record has changed or was dropped. The thread writes the state that the record has at the time of the write.
-    Changed(Arc<Shared>),
-    /// The use of a user; `None` if there is nothing left.
-    Days(Username, Option<DaysOfUser>),
-    /// The service is running at this time.
-    Seen(Timestamp),
-    /// Asks for a message once everything that was sent before is on disk.
-    Flush(mpsc::SyncSender<()>),
-}
 
 /// The content of the file.
 #[derive(Default)]
@@ -100,21 +89,19 @@ fn is_broken(error: &redb::Error) -> bool {
     }
 }
 
-/// Sends changes to the thread that writes the file. Clones share it.
-#[derive(Clone)]
+/// Sends changes to the thread that writes the file.
 pub(super) struct Disk {
     sender: mpsc::Sender<Write>,
     failing: Arc<AtomicBool>,
 }
 
-impl Disk {
-    pub(super) fn send(&self, write: Write) {
+impl Store for Disk {
+    fn send(&self, write: Write) {
         // The thread runs until the last sender is gone, so this cannot fail.
         let _ = self.sender.send(write);
     }
 
-    /// True while changes cannot be written.
-    pub(super) fn is_failing(&self) -> bool {
+    fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 }
@@ -188,7 +175,7 @@ struct Pending {
 impl Pending {
     fn add(&mut self, write: Write) {
         match write {
-            Write::Changed(record) => drop(self.changed.insert(record.job_id(), record)),
+            Write::Changed(record, _) => drop(self.changed.insert(record.job_id(), record)),
             Write::Days(user, of_user) => drop(self.days.insert(user, of_user)),
             Write::Seen(now) => self.seen = Some(now),
             Write::Flush(done) => self.flushes.push(done),
@@ -199,9 +186,8 @@ impl Pending {
         let writing = database.begin_write()?;
         {
             let mut table = writing.open_table(RECORDS)?;
-            for record in self.changed.values() {
-                let (job_id, bytes) = record.on_disk();
-                put(&mut table, &job_id, bytes)?;
+            for (job_id, record) in &self.changed {
+                put(&mut table, &job_id.to_string(), record.to_json())?;
             }
             let mut table = writing.open_table(DAYS)?;
             for (user, of_user) in &self.days {

@@ -14,14 +14,18 @@ use super::entry::Shared;
 pub(super) struct HistoryRecords {
     /// The records of each lab, newest first.
     of_labs: HashMap<SpawnKey, VecDeque<Arc<Shared>>>,
+    by_job: HashMap<JobId, Arc<Shared>>,
     /// The records of ended operations, ordered by the time of their end.
     ended: BTreeMap<(Timestamp, JobId), SpawnKey>,
-    count: usize,
 }
 
 impl HistoryRecords {
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.by_job.len()
+    }
+
+    pub(super) fn find(&self, job_id: JobId) -> Option<&Arc<Shared>> {
+        self.by_job.get(&job_id)
     }
 
     pub(super) fn operations(&self, key: &SpawnKey) -> impl Iterator<Item = &Arc<Shared>> {
@@ -33,11 +37,13 @@ impl HistoryRecords {
         all.filter(|record| record.ended_at().is_none()).cloned().collect()
     }
 
-    /// Adds the newest record of a lab. There must be no record of this operation yet.
+    /// Adds a record. There must be no record of this operation yet. Ids sort by the time at which operations began.
     pub(super) fn add(&mut self, key: &SpawnKey, record: Arc<Shared>) {
         self.end(key, &record);
-        self.of_labs.entry(key.clone()).or_default().push_front(record);
-        self.count += 1;
+        let of_lab = self.of_labs.entry(key.clone()).or_default();
+        let place = of_lab.partition_point(|known| known.job_id() > record.job_id());
+        of_lab.insert(place, Arc::clone(&record));
+        self.by_job.insert(record.job_id(), record);
     }
 
     /// Lists the record among the ended ones, if its operation has ended.
@@ -63,7 +69,7 @@ impl HistoryRecords {
                 dropped.extend(self.take(key, record.job_id()));
             }
         }
-        while self.count > in_all
+        while self.len() > in_all
             && let Some(((_, job_id), key)) = self.ended.pop_first()
         {
             dropped.extend(self.take(&key, job_id));
@@ -90,7 +96,7 @@ impl HistoryRecords {
         if of_lab.is_empty() {
             self.of_labs.remove(key);
         }
-        self.count -= usize::from(taken.is_some());
+        self.by_job.remove(&job_id);
         taken
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use jiff::Timestamp;
 use kube::Client;
 use rustix::system::uname;
 use tokio::sync::watch;
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::Config;
 use wasmspawner_files::whole_file;
+use wasmspawner_history::History;
 use wasmspawner_kubernetes::k8s::Connection;
 use wasmspawner_kubernetes::leadership::{Candidate, Leadership};
 use wasmspawner_kubernetes::published_address::PublishedAddress;
@@ -126,6 +128,9 @@ impl Won {
 /// The time that the tasks of a process have to end before another may lead. What they do not finish, the next leader does.
 const TASKS_END: Duration = Duration::from_secs(5);
 
+/// The time for which the end waits for the history.
+const FLUSH: Duration = Duration::from_secs(5);
+
 /// The time to give the Lease back and to wait until requests go elsewhere. With [`TASKS_END`], the answers under way (5 s) and
 /// the history (5 s) it has to fit into the pod's grace period, of which the chart gives 30 s to all that follows the drain.
 const HAND_OVER: Duration = Duration::from_secs(14);
@@ -147,6 +152,7 @@ impl Led {
         self,
         cluster_stop: &CancellationToken,
         background: &TaskTracker,
+        history: &History,
         handed_over: &CancellationToken,
         closed: &CancellationToken,
     ) -> anyhow::Result<()> {
@@ -161,10 +167,16 @@ impl Led {
             cluster_stop.cancel();
             background.close();
             background.wait().await;
+            // The next leader begins with what is written now.
+            if history.is_shared() {
+                let history = history.clone();
+                let flushed = tokio::task::spawn_blocking(move || history.flush(Timestamp::now())).await;
+                flushed.context("the history could not be written")?;
+            }
             followed.context("the task that follows the cluster panicked")
         };
         let Some(won) = election else { return ending.await };
-        let ended = tokio::time::timeout(TASKS_END, ending).await;
+        let ended = tokio::time::timeout(TASKS_END + FLUSH, ending).await;
         let handed_over = tokio::time::timeout(HAND_OVER, won.give_back(handed_over)).await;
         ended.context("the tasks of the service did not end in time")??;
         handed_over.context("the Lease could not be given back in time")?

@@ -129,7 +129,10 @@ pub async fn run(
     let leading = async {
         let _ended = (handed_over.clone().drop_guard(), closed.clone().drop_guard());
         match Box::pin(lead(election, &labs, &connection, prepulls, &background, &stop)).await {
-            Some(led) => led.end(&cluster_stop, &background, &handed_over, &closed).await,
+            Some(led) => {
+                let history = &labs.context().history;
+                led.end(&cluster_stop, &background, history, &handed_over, &closed).await
+            }
             None => Ok(()),
         }
     };
@@ -184,9 +187,15 @@ fn context(
     let request_timeout = Duration::try_from(config.kubernetes.request_timeout)?;
     let client = connection.requests.clone();
     let keep = Retention { span: config.limits.history, operations: config.limits.history_operations };
-    let history = match &config.state_dir {
-        Some(state_dir) => History::open(&state_dir.join("history.redb"), keep)?,
-        None => History::in_memory(keep),
+    let history = match (&config.history, &config.state_dir) {
+        (Some(nats), _) => {
+            let leadership = leadership.clone();
+            History::in_nats(nats.clone(), &config.kubernetes.instance(), keep, move || {
+                leadership.may_change()
+            })
+        }
+        (None, Some(state_dir)) => History::open(&state_dir.join("history.redb"), keep)?,
+        (None, None) => History::in_memory(keep),
     };
     let of_children = Retention {
         span: keep.span.min(CHILDREN_KEPT),

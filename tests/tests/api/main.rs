@@ -22,6 +22,7 @@ mod fair_use;
 mod faults;
 mod forgotten;
 mod history;
+mod jobs;
 mod kernel_rules;
 mod kernels;
 mod lab;

@@ -19,6 +19,7 @@ mod prepulls;
 mod quotas;
 mod restore;
 mod services;
+mod shared_history;
 mod site;
 mod workloads;
 

@@ -16,7 +16,7 @@ fn pattern() -> String {
     format!("^({no_dot}|{no_dot}{outer}|{outer}{no_dot}|{outer}{inner}+{outer})$")
 }
 
-/// Adds the parameters `username`, `kernel`, `target`, `blueprint` and `pool` to every path that has them.
+/// Adds the parameters `username`, `job_id`, `kernel`, `target`, `blueprint` and `pool` to every path that has them.
 pub(super) struct Names;
 
 impl Modify for Names {
@@ -25,6 +25,9 @@ impl Modify for Names {
             if path.contains("{username}") {
                 let parameter = name("username", "ada", "The user's name at the Hub");
                 item.parameters.get_or_insert_default().push(parameter.into());
+            }
+            if path.contains("{job_id}") {
+                item.parameters.get_or_insert_default().push(job_id().into());
             }
             if path.contains("{kernel}") {
                 let (id, what) =
@@ -84,6 +87,20 @@ fn object(parameter: &str, example: &str, description: &str) -> Parameter {
         .description(Some(description))
         .schema(Some(schema.max_length(Some(253))))
         .example(Some(example.into()))
+        .build()
+}
+
+/// Returns the parameter for the id of an operation.
+fn job_id() -> Parameter {
+    let hex = "[0-9a-fA-F]";
+    let pattern = format!("^{hex}{{8}}-{hex}{{4}}-{hex}{{4}}-{hex}{{4}}-{hex}{{12}}$");
+    ParameterBuilder::new()
+        .name("job_id")
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some("The operation's id: `job_id` of a lab, and the first part of the ids of events"))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern))))
+        .example(Some("01a1fd9e-deb5-7652-a3d6-2d71fc436701".into()))
         .build()
 }
 

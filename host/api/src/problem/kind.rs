@@ -49,9 +49,9 @@ kinds! {
         CrossSiteRequest "cross_site_request", IdentityUnknown "identity_unknown",
         PermissionDenied "permission_denied";
     NOT_FOUND =>
-        NoEnvironments "no_environments", UnknownBlueprint "unknown_blueprint", UnknownKernel "unknown_kernel",
-        UnknownLab "unknown_lab", UnknownPool "unknown_pool", UnknownRoute "unknown_route",
-        UnknownTarget "unknown_target";
+        NoEnvironments "no_environments", UnknownBlueprint "unknown_blueprint", UnknownJob "unknown_job",
+        UnknownKernel "unknown_kernel", UnknownLab "unknown_lab", UnknownPool "unknown_pool",
+        UnknownRoute "unknown_route", UnknownTarget "unknown_target";
     METHOD_NOT_ALLOWED => MethodNotAllowed "method_not_allowed";
     REQUEST_TIMEOUT => BodyTimeout "body_timeout";
     CONFLICT =>

@@ -137,6 +137,12 @@ impl Problem {
         Self::at(&["path", "username"], ProblemKind::UnknownLab, msg)
     }
 
+    /// 404: no such operation, or none that the caller may see.
+    pub(crate) fn unknown_job() -> Self {
+        let msg = "no such operation is remembered";
+        Self::at(&["path", "job_id"], ProblemKind::UnknownJob, msg)
+    }
+
     /// Adds `Retry-After`, the number of seconds after which another attempt makes sense.
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);

@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
-use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::lab::{JobId, LabKey};
 use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{ChildName, InvalidName, ObjectName, ServerName, Username};
 
@@ -40,6 +40,23 @@ impl<S: Send + Sync> FromRequestParts<S> for LabPath {
                 Err(Problem::from_details(wrong))
             }
         }
+    }
+}
+
+/// The operation that `/jobs/{job_id}` names.
+#[derive(Debug)]
+pub(crate) struct JobPath(pub(crate) JobId);
+
+impl<S: Send + Sync> FromRequestParts<S> for JobPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
+        let id = params.iter().find(|(key, _)| *key == "job_id").map_or("", |(_, value)| value);
+        id.parse().map(Self).map_err(|_| {
+            let msg = "is not the id of an operation, such as 01a1fd9e-deb5-7652-a3d6-2d71fc436701";
+            Problem::at(&["path", "job_id"], ProblemKind::InvalidName, msg)
+        })
     }
 }
 

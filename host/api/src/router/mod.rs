@@ -12,7 +12,7 @@ use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use self::around::{every_request, panicked};
-use self::ready::when_ready;
+use self::ready::{when_history_known, when_ready};
 use super::openapi::{browse, get_openapi};
 use super::state::Api;
 use crate::routes::blueprints::{list_blueprint_choices, list_blueprints, resolve_blueprint};
@@ -26,6 +26,7 @@ use crate::routes::events::follow_events;
 use crate::routes::forgotten::list_forgotten;
 use crate::routes::history::get_history;
 use crate::routes::images::{get_image_menu, list_images};
+use crate::routes::jobs::get_job;
 use crate::routes::kernels::{
     connect_launcher, follow_kernel_events, get_kernel, list_kernels, report_process, restart_kernel,
     signal_kernel, start_kernel, stop_kernel,
@@ -74,7 +75,6 @@ fn lab_routes() -> Vec<Route> {
         of_server("DELETE", "/labs/{username}", "", delete(stop_lab)),
         of_server("POST", "/labs/{username}", "/spawn", post(spawn_lab)),
         of_server("GET", "/labs/{username}", "/events", get(follow_events)),
-        of_server("GET", "/labs/{username}", "/history", get(get_history)),
         of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
         of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
         of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
@@ -84,6 +84,12 @@ fn lab_routes() -> Vec<Route> {
     ];
     let of_servers = of_servers.into_iter().chain(kernel_routes()).chain(pool_routes());
     single.into_iter().chain(of_servers.flatten()).collect()
+}
+
+/// The routes about the history.
+fn history_routes() -> Vec<Route> {
+    let of_servers = of_server("GET", "/labs/{username}", "/history", get(get_history));
+    of_servers.into_iter().chain([route("GET", "/jobs/{job_id}", get(get_job))]).collect()
 }
 
 /// The routes about kernels.
@@ -123,13 +129,15 @@ fn public_routes() -> Vec<Route> {
 /// All routes, for comparing them with the document.
 #[cfg(test)]
 pub(crate) fn routes() -> Vec<Route> {
-    lab_routes().into_iter().chain(public_routes()).collect()
+    lab_routes().into_iter().chain(history_routes()).chain(public_routes()).collect()
 }
 
 /// Builds the router of the API, with all routes below the prefix. A body may have at most `body_limit` bytes.
 pub fn router(api: Api, body_limit: usize) -> Router {
     let labs = collect(lab_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_ready));
-    let routes = labs.merge(collect(public_routes()));
+    let history =
+        collect(history_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_history_known));
+    let routes = labs.merge(history).merge(collect(public_routes()));
     Router::new()
         .nest(api.prefix.as_str(), routes)
         .fallback(|| async { StatusCode::NOT_FOUND })

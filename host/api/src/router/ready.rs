@@ -19,6 +19,12 @@ pub(crate) async fn when_ready(State(labs): State<Labs>, request: Request, next:
     if answer.status() == StatusCode::NOT_FOUND && !labs.is_certain() { not_ready() } else { answer }
 }
 
+/// Answers about the history also while this process stands by, if the history is shared: then it knows what the leader
+/// knows. Otherwise like [`when_ready`].
+pub(crate) async fn when_history_known(State(labs): State<Labs>, request: Request, next: Next) -> Response {
+    if labs.shares_history() { next.run(request).await } else { when_ready(State(labs), request, next).await }
+}
+
 /// The connection is closed, so that the next request goes to the process that leads then.
 fn not_ready() -> Response {
     let mut answer = Problem::not_ready().into_response();

@@ -8,6 +8,7 @@ pub(crate) mod events;
 pub(crate) mod forgotten;
 pub(crate) mod history;
 pub(crate) mod images;
+pub(crate) mod jobs;
 pub(crate) mod kernels;
 pub(crate) mod lab;
 pub(crate) mod lab_lookup;

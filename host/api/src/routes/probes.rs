@@ -78,7 +78,8 @@ async fn numbers(State((readiness, metrics)): State<(Readiness, Metrics)>) -> Re
     metrics.set_workers(wanted, ready);
     metrics.set_unreadable_records(labs.count_unreadable());
     metrics.set_policies_missing(context.policies.missing().is_some());
-    metrics.set_history(context.history.len(), context.history.is_failing());
+    let history = &context.history;
+    metrics.set_history(history.len(), history.is_failing(), history.dropped());
     for (kind, silence) in context.clusters.own().store.silence() {
         metrics.set_watch_silence(kind, silence);
     }

@@ -32,6 +32,7 @@ impl ConfigFile {
             },
             workloads: WorkloadsConfig { namespaces: old.workloads.namespaces, ..new.workloads },
             telemetry: old.telemetry,
+            history: old.history,
             registries: old.registries,
             state_dir: old.state_dir,
             limits: LimitsConfig {

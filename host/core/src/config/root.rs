@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::auth::{Auth, AuthConfig, AuthMode, IngressProof};
 use super::lab::{LabConfig, LabSection};
 use super::{
-    BlueprintsConfig, DaskConfig, EmbeddedConfig, EnvironmentsConfig, HttpConfig, Hub, HubConfig,
-    ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, PolicyConfig,
-    ProvidersConfig, RegistriesConfig, TelemetryConfig, WorkloadsConfig,
+    BlueprintsConfig, DaskConfig, EmbeddedConfig, EnvironmentsConfig, HistoryConfig, HttpConfig, Hub,
+    HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, Nats,
+    PolicyConfig, ProvidersConfig, RegistriesConfig, TelemetryConfig, WorkloadsConfig,
 };
 use super::{environments, policies};
 use crate::custom_resource::blueprint::Library;
@@ -71,8 +71,12 @@ pub struct ConfigFile {
     /// Logs and traces.
     #[serde(default)]
     pub telemetry: TelemetryConfig,
+    /// Where the history of operations is.
+    #[serde(default)]
+    pub history: HistoryConfig,
     /// Directory for data that the service keeps on its own disk: the history of operations, compiled policies, what
-    /// registries had and, with `embedded`, the cluster. Without it the history is lost when the service ends.
+    /// registries had and, with `embedded`, the cluster. Without it the history is lost when the service ends, unless it
+    /// is elsewhere (`history`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_dir: Option<PathBuf>,
 }
@@ -118,6 +122,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// Logs and traces.
     pub telemetry: TelemetryConfig,
+    /// The NATS with the history of operations.
+    pub history: Option<Nats>,
     /// Directory for data that the service keeps on its own disk.
     pub state_dir: Option<PathBuf>,
 }
@@ -151,6 +157,7 @@ impl ConfigFile {
             .and_then(AuthConfig::validate)
             .map_err(|problem| problems.push(problem))
             .ok();
+        let history = self.history.validate().map_err(|problem| problems.push(problem)).ok().flatten();
         let template = self.names.namespace.clone();
         let names = NameTemplates::parse(&self.names)
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
@@ -198,6 +205,7 @@ impl ConfigFile {
             workloads: self.workloads,
             limits: self.limits,
             telemetry: self.telemetry,
+            history,
             state_dir: self.state_dir,
         })
     }

@@ -3,28 +3,48 @@
 use jiff::Timestamp;
 
 use super::{Deletion, Effect, Failed, Failure, Lab, Operation, OperationKind, Outcome, Phase, Presence};
-use crate::lifecycle::progress::Entry;
-use crate::lifecycle::stage::without_last_words;
+use crate::lifecycle::progress::{Entry, StageReport, percent};
+use crate::lifecycle::stage::{Stage, without_last_words};
+
+/// Progress of a stop in percent: when it begins, and when the pod is gone.
+const STOPPING: u8 = 10;
+const POD_GONE: u8 = 50;
+
+/// Marks the stages among what the operation has published.
+const ENTERED: &str = "entered the stage";
 
 impl Lab {
     /// Begins a stop. A stop is always accepted; it cancels a spawn at any step.
     pub(super) fn begin_stop(&mut self, operation: Operation, now: Timestamp, effects: &mut Vec<Effect>) {
         match self.phase {
             Phase::Starting(_) => {
-                effects.push(Effect::Finish(Outcome::Cancelled));
                 let message = format!("The {} was stopped before it was ready", self.noun());
+                let report = StageReport::new(
+                    Stage::Terminating,
+                    ("Cancelled", &message),
+                    percent(Stage::Terminating),
+                    now,
+                );
+                self.enter_stage(report, effects);
+                effects.push(Effect::Finish(Outcome::Cancelled));
                 effects.push(Effect::Publish(Entry::Failed(message)));
             }
             Phase::Running(_) | Phase::Failed(_) => {}
             Phase::Absent | Phase::Stopping(_) | Phase::CleaningUp(_) => return,
         }
         self.begin(self.within_its_own_limit(operation), effects);
-        effects.push(Effect::Publish(Entry::Progress(10)));
+        effects.push(Effect::Publish(Entry::Progress(STOPPING)));
         effects.push(Effect::Publish(Entry::Info(format!("Stopping the {}", self.noun()))));
         self.stop(now, effects);
     }
 
+    /// Begins the deletion of what is left. A pod that has ended by itself is stopped already.
     pub(super) fn stop(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        if !self.observed.pod.is_missing() && !self.has_entered(Stage::Stopped) {
+            let message = format!("Your {} is being stopped.", self.noun());
+            let report = StageReport::new(Stage::Terminating, ("Stopping", &message), STOPPING, now);
+            self.enter_stage(report, effects);
+        }
         self.phase = Phase::Stopping(self.deletion(now));
         self.advance_deletion(now, effects);
     }
@@ -52,7 +72,8 @@ impl Lab {
         }
         if self.observed.rest == Presence::Present {
             if self.first_time("pod", "gone") {
-                effects.push(Effect::Publish(Entry::Progress(50)));
+                effects.push(Effect::Publish(Entry::Progress(POD_GONE)));
+                self.enter_stage(StageReport::stopped(self.noun(), POD_GONE, now), effects);
                 let message = format!("The {} has stopped; removing its resources", self.noun());
                 effects.push(Effect::Publish(Entry::Info(message)));
             }
@@ -60,8 +81,20 @@ impl Lab {
         }
         self.phase = if gone { Phase::Absent } else { Phase::CleaningUp(self.deletion(now)) };
         effects.push(Effect::Publish(Entry::Progress(100)));
+        self.enter_stage(StageReport::stopped(self.noun(), 100, now), effects);
         effects.push(Effect::Finish(Outcome::Complete));
         effects.push(Effect::Publish(Entry::Complete(format!("The {} is stopped", self.noun()))));
+    }
+
+    /// Publishes a stage of an operation that ends or deletes, each stage once.
+    pub(super) fn enter_stage(&mut self, report: StageReport, effects: &mut Vec<Effect>) {
+        if self.first_time(ENTERED, report.stage.as_str()) {
+            effects.push(Effect::Publish(Entry::Stage(report)));
+        }
+    }
+
+    fn has_entered(&self, stage: Stage) -> bool {
+        self.published.contains(&(ENTERED.to_owned(), stage.as_str().to_owned()))
     }
 
     /// Reports a failed request. The request is repeated until the operation's time limit.
@@ -90,6 +123,7 @@ impl Lab {
             Phase::Stopping(_) => OperationKind::Stop,
             _ => OperationKind::Spawn,
         };
+        effects.push(Effect::Publish(Entry::Stage(StageReport::failed(&failure, now))));
         effects.push(Effect::Publish(Entry::Error(failure.message.clone())));
         effects.push(Effect::Finish(Outcome::Failed(failure.clone())));
         effects.push(Effect::Publish(Entry::Failed(failure.message.clone())));

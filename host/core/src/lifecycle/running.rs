@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Effect, Ending, Failure, Lab, Operation, Phase, RestartPolicy};
-use crate::lifecycle::progress::Entry;
+use crate::lifecycle::progress::{Entry, StageReport};
 use crate::lifecycle::stage::{Analysis, DELETED, Stage};
 use crate::names::spawn_key::SpawnKind;
 
@@ -133,6 +133,10 @@ impl Lab {
             Ending::Crashed(failure) => self.fail(failure, now, effects),
             Ending::Gone(message) => {
                 effects.push(Effect::Publish(Entry::Info(message)));
+                let Analysis { stage, reason, message, .. } = self.observed.analysis.clone();
+                if matches!(stage, Stage::Stopped | Stage::Terminating) {
+                    self.enter_stage(StageReport::new(stage, (&reason, &message), 0, now), effects);
+                }
                 self.stop(now, effects);
             }
         }

@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::{LabObjects, baseline, env_config_map, nss_config_map, pod, pull_secret, secret};
+use crate::names::labels::JOB_ID_LABEL;
 use crate::policy::{ValidatedSpawn, VolumeAccess, WorkloadAccess};
 use crate::workload::{LabMark, Workload, installation_label};
 
@@ -146,12 +147,14 @@ fn addition(
         .collect();
     let pull_secret = spawn.pull_secret.iter().map(|_| LocalObjectReference { name: mark.part(PULL_SECRET) });
     let secrets: Vec<LocalObjectReference> = pull_secret.collect();
+    let mut labels = BTreeMap::from([
+        (installation_label(&spawn.instance), "true".to_owned()),
+        (mark.label(), spawn.job_id.to_string()),
+    ]);
+    labels.extend(job_label(spawn, injection));
     let template = PodTemplateSpec {
         metadata: Some(ObjectMeta {
-            labels: Some(BTreeMap::from([
-                (installation_label(&spawn.instance), "true".to_owned()),
-                (mark.label(), spawn.job_id.to_string()),
-            ])),
+            labels: Some(labels),
             annotations: Some(BTreeMap::from([(mark.label(), spawn.key.to_string())])),
             ..ObjectMeta::default()
         }),
@@ -164,6 +167,25 @@ fn addition(
         }),
     };
     (template, without)
+}
+
+/// The label by which pods of labs are found by their operation. A pod has one label of that key, so that of the lab that
+/// came first stays.
+fn job_label(spawn: &ValidatedSpawn, injection: &Injection) -> Option<(String, String)> {
+    let job_id = spawn.job_id.to_string();
+    let labels = injection.template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
+    let known = labels.and_then(|labels| labels.get(JOB_ID_LABEL));
+    known.is_none_or(|known| *known == job_id).then(|| (JOB_ID_LABEL.to_owned(), job_id))
+}
+
+/// Returns the patch of [`InjectedLab`] without the label of the operation, for a pod template that has got that of another
+/// lab meanwhile.
+pub fn without_job_label(patch: &Value) -> Value {
+    let mut patch = patch.clone();
+    if let Some(labels) = patch.pointer_mut("/spec/template/metadata/labels").and_then(Value::as_object_mut) {
+        labels.remove(JOB_ID_LABEL);
+    }
+    patch
 }
 
 /// Gives the Secret a name by which it is found in the workload's pod template.

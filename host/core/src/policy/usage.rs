@@ -78,6 +78,16 @@ impl Seconds {
         }
     }
 
+    fn greater_of(self, other: Self) -> Self {
+        Self {
+            labs: self.labs.max(other.labs),
+            kernels: self.kernels.max(other.kernels),
+            dask_workers: self.dask_workers.max(other.dask_workers),
+            cpu_millis: self.cpu_millis.max(other.cpu_millis),
+            memory_mib: self.memory_mib.max(other.memory_mib),
+        }
+    }
+
     fn plus(self, other: Self) -> Self {
         Self {
             labs: self.labs.saturating_add(other.labs),
@@ -124,6 +134,20 @@ impl DaysOfUser {
             cpu_millis: cpu_seconds.saturating_mul(1000),
             memory_mib: memory_gib_seconds.saturating_mul(1024),
         });
+    }
+
+    /// Adds what is stored of the same user. A day counts as the greater of both, because one may contain the other.
+    /// Returns true if something is new.
+    pub fn add_stored(&mut self, stored: Self) -> bool {
+        let before = self.clone();
+        for (day, used) in stored.days {
+            let known = self.days.entry(day).or_default();
+            *known = known.greater_of(used);
+        }
+        for run in stored.running {
+            self.begin(run);
+        }
+        *self != before
     }
 
     /// Returns the runs that have not ended.
@@ -233,6 +257,19 @@ mod tests {
                 ..PastUse::default()
             }
         );
+    }
+
+    #[test]
+    fn what_is_stored_and_what_is_counted_anew_is_not_counted_twice() {
+        let (began, ended) = ("2026-11-25T10:00:00Z", at("2026-11-25T12:00:00Z"));
+        let (mut stored, mut counted) = (DaysOfUser::default(), DaysOfUser::default());
+        stored.begin(run(began));
+        assert!(counted.add_stored(stored.clone()));
+        assert!(!counted.add_stored(stored.clone()), "the run is known");
+        stored.end(&lab("ada"), ended);
+        counted.end(&lab("ada"), ended);
+        assert!(!counted.add_stored(stored));
+        assert_eq!(hours(&counted, 1, "2026-11-25T13:00:00Z"), 2);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::lifecycle::{Operation, OperationKind, Outcome};
 use crate::names::lab::JobId;
 use crate::names::spawn_key::SpawnKey;
 use crate::policy::compose::FieldsBySource;
+use crate::values::word::known_items;
 
 /// The history of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,11 +33,13 @@ pub struct OperationRecord {
     /// How it ended; absent while it is under way.
     pub outcome: Option<Outcome>,
     /// The stages that it passed through, in order.
+    #[serde(deserialize_with = "known_items")]
     pub stages: Vec<StageSpan>,
     /// All entries of its log.
+    #[serde(deserialize_with = "known_items")]
     pub events: Vec<LoggedEntry>,
     /// The cluster's events about the lab's pod and volumes, oldest first; at most [`MAX_FINDINGS`].
-    #[serde(default)]
+    #[serde(default, deserialize_with = "known_items")]
     pub cluster_events: Vec<NotedFinding>,
     /// Which fields of the lab who decided, in this spawn.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -88,9 +91,9 @@ impl OperationRecord {
         }
     }
 
-    /// Records the current findings. Returns true if one of them is new or more severe than before.
-    pub fn note_findings(&mut self, findings: &[Finding], now: Timestamp) -> bool {
-        let mut changed = false;
+    /// Records the current findings. Returns those that are new, or more severe or more frequent than before.
+    pub fn note_findings(&mut self, findings: &[Finding], now: Timestamp) -> Vec<NotedFinding> {
+        let mut changed = Vec::new();
         let full = self.cluster_events.len() >= MAX_FINDINGS;
         for finding in findings {
             let same = |noted: &&mut NotedFinding| {
@@ -104,12 +107,15 @@ impl OperationRecord {
                 Some(noted) => {
                     let worse = noted.finding.severity.max(finding.severity);
                     let more = noted.finding.count.max(finding.count);
-                    changed |= (worse, more) != (noted.finding.severity, noted.finding.count);
-                    (noted.finding.severity, noted.finding.count) = (worse, more);
+                    if (worse, more) != (noted.finding.severity, noted.finding.count) {
+                        (noted.finding.severity, noted.finding.count) = (worse, more);
+                        changed.push(noted.clone());
+                    }
                 }
                 None if !full => {
-                    self.cluster_events.push(NotedFinding { at: now, finding: finding.clone() });
-                    changed = true;
+                    let noted = NotedFinding { at: now, finding: finding.clone() };
+                    self.cluster_events.push(noted.clone());
+                    changed.push(noted);
                 }
                 None => {}
             }
@@ -130,6 +136,35 @@ impl OperationRecord {
         self.leave(now);
         self.ended_at = Some(now);
         self.outcome = Some(outcome);
+    }
+
+    /// Adds what the process that led before has recorded of the same operation. Returns true if something is new.
+    pub fn add_earlier(&mut self, earlier: Self) -> bool {
+        let before = self.clone();
+        self.events.extend(earlier.events);
+        self.events.sort_by_key(|logged| logged.number);
+        self.events.dedup_by_key(|logged| logged.number);
+        let findings = std::mem::replace(&mut self.cluster_events, earlier.cluster_events);
+        for noted in findings {
+            self.note_findings(&[noted.finding], noted.at);
+        }
+        if self.decided_by.is_empty() {
+            self.decided_by = earlier.decided_by;
+        }
+        if self.ended_at.is_none() {
+            (self.ended_at, self.outcome) = (earlier.ended_at, earlier.outcome);
+        }
+        self.started_at = self.started_at.min(earlier.started_at);
+        self.stages = Vec::new();
+        for logged in self.events.clone() {
+            if let Entry::Stage(report) = &logged.entry {
+                self.enter(report);
+            }
+        }
+        if let Some(ended_at) = self.ended_at {
+            self.leave(ended_at);
+        }
+        *self != before
     }
 
     fn enter(&mut self, report: &StageReport) {
@@ -181,11 +216,56 @@ mod tests {
             source: "pod".into(),
         };
         let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
-        assert!(record.note_findings(&[finding(Severity::Warning, 1)], at(1)));
-        assert!(!record.note_findings(&[finding(Severity::Warning, 1)], at(2)));
-        assert!(record.note_findings(&[finding(Severity::Warning, 3)], at(3)));
-        assert!(!record.note_findings(&[finding(Severity::Info, 3)], at(4)), "it was a warning");
+        let first = NotedFinding { at: at(1), finding: finding(Severity::Warning, 1) };
+        assert_eq!(record.note_findings(&[finding(Severity::Warning, 1)], at(1)), [first]);
+        assert_eq!(record.note_findings(&[finding(Severity::Warning, 1)], at(2)), []);
         let noted = NotedFinding { at: at(1), finding: finding(Severity::Warning, 3) };
+        assert_eq!(record.note_findings(&[finding(Severity::Warning, 3)], at(3)), [noted.clone()]);
+        assert_eq!(record.note_findings(&[finding(Severity::Info, 3)], at(4)), [], "it was a warning");
         assert_eq!(record.cluster_events, [noted]);
+    }
+
+    fn stage(number: usize, stage: Stage, seconds: i64) -> LoggedEntry {
+        let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+        LoggedEntry { number, at, entry: Entry::Stage(StageReport::new(stage, ("R", "m"), 1, at)) }
+    }
+
+    fn record() -> OperationRecord {
+        let started_at = Timestamp::UNIX_EPOCH;
+        let operation =
+            Operation { job_id: JobId::nil(), kind: OperationKind::Spawn, started_at, deadline: started_at };
+        OperationRecord::begin(LabKey::default_server(Username::parse("ada").unwrap()).into(), &operation)
+    }
+
+    #[test]
+    fn what_the_process_before_has_recorded_comes_first() {
+        let (mut earlier, mut later) = (record(), record());
+        earlier.note(&stage(1, Stage::Scheduling, 1));
+        earlier.note(&stage(2, Stage::Pulling, 3));
+        later.note(&stage(9, Stage::Running, 8));
+        later.end(Outcome::Complete, Timestamp::UNIX_EPOCH + SignedDuration::from_secs(9));
+        let mut whole = later.clone();
+        assert!(whole.add_earlier(earlier.clone()));
+        let stages: Vec<_> = whole.stages.iter().map(|span| (span.stage, span.duration_ms)).collect();
+        let expected = [(Stage::Scheduling, 2000), (Stage::Pulling, 5000), (Stage::Running, 1000)];
+        assert_eq!(stages, expected.map(|(stage, spent)| (stage, Some(spent))));
+        assert_eq!((whole.ended_at, whole.events.len()), (later.ended_at, 3));
+        assert!(!whole.add_earlier(earlier), "nothing is new");
+        assert!(!whole.add_earlier(later));
+    }
+
+    #[test]
+    fn a_word_of_another_version_costs_its_item_only() {
+        let mut written = record();
+        written.note(&stage(1, Stage::Scheduling, 1));
+        written.note(&stage(2, Stage::Running, 2));
+        let mut value = serde_json::to_value(&written).unwrap();
+        value["stages"][0]["stage"] = "Dreaming".into();
+        value["events"][0]["type"] = "rumour".into();
+        value["mood"] = "good".into();
+        let read: OperationRecord = serde_json::from_value(value.clone()).unwrap();
+        assert_eq!((read.stages, read.events.len()), (vec![written.stages[1].clone()], 1));
+        value["kind"] = "dance".into();
+        assert!(serde_json::from_value::<OperationRecord>(value).is_err());
     }
 }

@@ -13,3 +13,13 @@ where
 {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or(otherwise))
 }
+
+/// Reads a list for people. Items with a word that a later version has added are left out.
+pub(crate) fn known_items<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let items = Vec::<Value>::deserialize(deserializer)?;
+    Ok(items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect())
+}

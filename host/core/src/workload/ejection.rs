@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::object::{labs, taken_volumes};
 use super::{LabMark, Workload};
+use crate::names::labels::JOB_ID_LABEL;
 
 /// Returns the object to apply under the lab's field manager in order to remove the lab from the workload with this uid
 /// and template. Of the lab, the object contains only the volumes that containers of others mount, because the API
@@ -42,11 +43,14 @@ pub fn leftovers(template: &PodTemplateSpec, mark: &LabMark, installation_label:
         annotations.is_some_and(|annotations| annotations.contains_key(key))
     };
     let own = mark.label();
+    let value = |key: &str| metadata.and_then(|metadata| metadata.labels.as_ref()?.get(key));
+    let is_of_own_job = value(JOB_ID_LABEL).is_some() && value(JOB_ID_LABEL) == value(&own);
     // The label of the installation stays while another lab needs it.
-    let labels: Vec<&str> = [(own.as_str(), true), (installation_label, !others)]
-        .into_iter()
-        .filter_map(|(key, goes)| (goes && has_label(key)).then_some(key))
-        .collect();
+    let labels: Vec<&str> =
+        [(own.as_str(), true), (installation_label, !others), (JOB_ID_LABEL, is_of_own_job)]
+            .into_iter()
+            .filter_map(|(key, goes)| (goes && has_label(key)).then_some(key))
+            .collect();
     let annotations: Vec<&str> = [own.as_str()].into_iter().filter(|key| has_annotation(key)).collect();
     let spec = template.spec.as_ref();
     let names = |names: Vec<&str>| -> BTreeSet<String> {

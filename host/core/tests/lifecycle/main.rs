@@ -78,6 +78,20 @@ fn a_lab_starts_runs_and_stops() {
     assert!(matches!(simulation.lab.phase, Phase::CleaningUp(_)));
     simulation.act(&Act::RestGoes);
     assert_eq!(simulation.lab.phase, Phase::Absent);
+    assert_eq!(simulation.stages(), [(Stage::Terminating, 10), (Stage::Stopped, 50)]);
+}
+
+#[test]
+fn the_stages_of_an_end_are_in_the_log_once() {
+    let mut simulation = Simulation::new();
+    simulation.run_a_lab();
+    simulation.act(&Act::Show(Stage::Stopped));
+    simulation.run_until_idle();
+    assert_eq!(simulation.stages(), [(Stage::Stopped, 0)], "it has shut down by itself");
+    for act in [Act::Spawn, Act::Decide(false)] {
+        simulation.act(&act);
+    }
+    assert_eq!(simulation.stages(), [(Stage::Failed, 100)], "a policy has refused it");
 }
 
 #[test]

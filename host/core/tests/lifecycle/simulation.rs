@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog};
+use wasmspawner_core::lifecycle::progress::{Entry, LoggedEntry, ProgressLog};
 use wasmspawner_core::lifecycle::stage::{Analysis, Stage};
 use wasmspawner_core::lifecycle::{
     Admission, Effect, Event, Failure, Lab, LabStatus, LabTimeLimits, Observed, Operation, OperationKind,
@@ -271,6 +271,15 @@ impl Simulation {
         }
     }
 
+    /// The stages in the log of the last operation, with the progress of each.
+    pub(crate) fn stages(&self) -> Vec<(Stage, u8)> {
+        let stage = |logged: &LoggedEntry| match &logged.entry {
+            Entry::Stage(report) => Some((report.stage, report.progress)),
+            _ => None,
+        };
+        self.log.entries().iter().filter_map(stage).collect()
+    }
+
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -296,6 +305,15 @@ impl Simulation {
                 Effect::Finish(outcome) => {
                     assert!(self.open_record, "an operation ends once");
                     self.open_record = false;
+                    let last = self.stages().last().map(|(stage, _)| *stage);
+                    let runs = matches!(self.lab.phase, Phase::Running(_));
+                    let expected = match &outcome {
+                        Outcome::Complete if runs => Stage::Running,
+                        Outcome::Complete => Stage::Stopped,
+                        Outcome::Failed(_) => Stage::Failed,
+                        Outcome::Cancelled => Stage::Terminating,
+                    };
+                    assert_eq!(last, Some(expected), "the log has the last stage before the operation ends");
                     if outcome == Outcome::Complete && matches!(self.lab.phase, Phase::Running(_)) {
                         self.was_ready = true;
                         assert_eq!(

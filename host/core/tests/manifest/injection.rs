@@ -1,7 +1,7 @@
 //! The parts that are added to a workload for a lab.
 
 use serde_json::Value;
-use wasmspawner_core::manifest::{InjectedLab, Injection, build_injected};
+use wasmspawner_core::manifest::{InjectedLab, Injection, build_injected, without_job_label};
 use wasmspawner_core::workload::Workload;
 
 use super::case::{Case, TOKEN};
@@ -40,11 +40,15 @@ spec:
 ";
 
 fn injected(access: &str) -> InjectedLab {
+    injected_into(TEMPLATE, access)
+}
+
+fn injected_into(template: &str, access: &str) -> InjectedLab {
     let spawn = Case::read(SPAWN).compose().unwrap();
     let injection = Injection {
         workload: Workload::parse("deployment/shop/web").unwrap(),
         uid: "uid-of-web".to_owned(),
-        template: serde_saphyr::from_str(TEMPLATE).unwrap(),
+        template: serde_saphyr::from_str(template).unwrap(),
         access: serde_saphyr::from_str(access).unwrap(),
     };
     build_injected(&spawn, &injection)
@@ -73,6 +77,21 @@ fn a_lab_brings_its_own_containers_and_volumes_and_nothing_for_the_pod_as_a_whol
     let pull_secret = &lab.patch["spec"]["template"]["spec"]["imagePullSecrets"][0]["name"];
     assert_eq!(*pull_secret, lab.objects.pull_secret.unwrap().metadata.name.unwrap().as_str());
     assert!(!lab.patch.to_string().contains(TOKEN));
+}
+
+#[test]
+fn the_label_of_the_operation_is_that_of_the_lab_that_came_first() {
+    let label = |job: &str| {
+        let labels = format!("metadata: {{labels: {{wasmspawner.io/job-id: {job}}}}}\n{TEMPLATE}");
+        let patch = injected_into(&labels, "{}").patch;
+        patch["spec"]["template"]["metadata"]["labels"].get("wasmspawner.io/job-id").cloned()
+    };
+    let own = "0196f000-0000-7000-8000-000000000001";
+    assert_eq!(label(own), Some(own.into()));
+    assert_eq!(label("0196f000-0000-7000-8000-000000000009"), None);
+    let patch = injected("{}").patch;
+    assert!(patch.to_string().contains("wasmspawner.io/job-id"));
+    assert!(!without_job_label(&patch).to_string().contains("wasmspawner.io/job-id"));
 }
 
 #[test]

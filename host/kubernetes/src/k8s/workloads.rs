@@ -11,6 +11,8 @@ use kube::{Client, Resource};
 use serde::Deserialize as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use wasmspawner_core::manifest::without_job_label;
+use wasmspawner_core::names::labels::JOB_ID_LABEL;
 use wasmspawner_core::workload::{
     LabMark, Workload, WorkloadKind, WorkloadObject, is_leftover_revision, leftovers, remainder,
 };
@@ -81,7 +83,15 @@ impl WorkloadRequests {
         cancel: CancellationToken,
     ) -> Result<WorkloadObject, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        self.apply(lab, patch, &retry_policy).await
+        match self.apply(lab, patch, &retry_policy).await {
+            // Another lab was put in meanwhile, and its operation has the label.
+            Err(KubernetesError::Refused { reason: StatusReason::Conflict, message, .. })
+                if message.contains(JOB_ID_LABEL) =>
+            {
+                self.apply(lab, &without_job_label(patch), &retry_policy).await
+            }
+            applied => applied,
+        }
     }
 
     /// Takes all parts of a lab out of the workload's pod template, whatever their origin. Returns `None` if the

@@ -13,6 +13,7 @@ mod environments;
 #[cfg(test)]
 mod example;
 mod images;
+mod jobs;
 mod labs;
 mod migrate;
 pub mod names;
@@ -59,6 +60,8 @@ enum Command {
     Render(render::RenderArgs),
     /// Look at the labs of a running service, start and stop them
     Labs(labs::LabsArgs),
+    /// Show single operations on labs: what happened, and when
+    Jobs(jobs::JobsArgs),
     /// Look at the environments of a running service, free and remove targets
     Environments(environments::EnvironmentsArgs),
     /// Show the blueprints of a running service
@@ -107,6 +110,7 @@ impl Cli {
             Command::Check(args) => args.run(&mut stdout().lock(), &mut stderr()),
             Command::Render(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Labs(args) => args.run(&mut stdout().lock()),
+            Command::Jobs(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Environments(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Blueprints(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Images(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog};
-use wasmspawner_core::lifecycle::{Lab, Outcome, Phase, SpawnStep};
+use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog, StageReport};
+use wasmspawner_core::lifecycle::{Failure, Lab, Outcome, Phase, SpawnStep};
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::{SpawnKey, SpawnKind};
 use wasmspawner_core::record::operation_record::OperationRecord;
@@ -120,7 +120,7 @@ pub(crate) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) ->
     if matches!(driver.lab.phase, Phase::Running(_)) {
         driver.count_from(driver.about.started_at.unwrap_or(started_at));
     }
-    driver.close(interrupted.map(Outcome::Failed), known);
+    driver.close(interrupted, known);
     driver.publish();
     driver
 }
@@ -184,24 +184,29 @@ impl Driver {
 
     /// Closes what a restart left open: a spawn that was interrupted, and operations whose end is not in the history
     /// yet. An operation without an entry in the history ended long ago, and is not counted again.
-    fn close(&mut self, interrupted: Option<Outcome>, known: bool) {
-        let noun = self.key.kind().noun();
-        let (outcome, entry) = match (&self.lab.phase, interrupted) {
-            (_, Some(Outcome::Failed(failure))) => {
-                let message = failure.message.clone();
-                (Outcome::Failed(failure), Entry::Failed(message))
+    fn close(&mut self, interrupted: Option<Failure>, known: bool) {
+        let (noun, now) = (self.key.kind().noun(), Timestamp::now());
+        let failed = |failure: &Failure| {
+            let report = StageReport::failed(failure, now);
+            (Outcome::Failed(failure.clone()), Some(report), Entry::Failed(failure.message.clone()))
+        };
+        let (outcome, report, entry) = match (&self.lab.phase, interrupted) {
+            (_, Some(failure)) => failed(&failure),
+            (Phase::Running(_), _) => {
+                (Outcome::Complete, None, Entry::Complete(format!("The {noun} is ready")))
             }
-            (Phase::Running(_), _) => (Outcome::Complete, Entry::Complete(format!("The {noun} is ready"))),
             (Phase::CleaningUp(_) | Phase::Absent, _) => {
-                (Outcome::Complete, Entry::Complete(format!("The {noun} is stopped")))
+                let report = StageReport::stopped(noun, 100, now);
+                (Outcome::Complete, Some(report), Entry::Complete(format!("The {noun} is stopped")))
             }
-            (Phase::Failed(failed), _) => {
-                (Outcome::Failed(failed.failure.clone()), Entry::Failed(failed.failure.message.clone()))
-            }
+            (Phase::Failed(failed_lab), _) => failed(&failed_lab.failure),
             (Phase::Starting(_) | Phase::Stopping(_), _) => return,
         };
+        if let Some(report) = report {
+            self.publish_entry(Entry::Stage(report));
+        }
         match &self.history {
-            Some(history) if !known => drop(history.end(outcome, Timestamp::now())),
+            Some(history) if !known => drop(history.end(outcome, now)),
             _ => self.finish(&outcome),
         }
         self.publish_entry(entry);

@@ -285,6 +285,16 @@ impl Labs {
         Some(self.context.history_of(key).operations(key)).filter(|records| !records.is_empty())
     }
 
+    /// The record of one operation on a lab, or on what a lab has started.
+    pub fn job(&self, job_id: JobId) -> Option<OperationRecord> {
+        self.context.history.job(job_id).or_else(|| self.context.history_of_children.job(job_id))
+    }
+
+    /// True if this process knows the history that the leader writes, whether it leads or not.
+    pub fn shares_history(&self) -> bool {
+        self.context.history.is_shared()
+    }
+
     /// Refuses a spawn that cannot begin now, whatever the policies say about it.
     pub fn can_spawn(&self, key: &SpawnKey) -> Result<(), SpawnError> {
         self.require_ready()?;

@@ -40,16 +40,23 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
         if let Some(workloads) = &context.workloads {
             workloads.first_sync().await;
         }
-        initial_recovery(&labs).await;
+        initial_recovery(&labs).await
     };
     let later = async {
-        if stop.run_until_cancelled(known).await.is_some() {
+        if let Some(Recovered { history_is_closed, .. }) = stop.run_until_cancelled(known).await {
+            let late_history = async {
+                if !history_is_closed {
+                    labs.context().history.complete().await;
+                    close_history(&labs);
+                }
+            };
             tokio::join!(
                 store.run_events(watches.clone(), &reach, &stop),
                 follow_records(&labs, watches.clone(), &stop),
                 housekeeping(&labs, &stop),
                 follow_health(&labs, &stop),
                 forgotten::follow(&labs, &stop),
+                stop.run_until_cancelled(late_history),
             );
         }
     };
@@ -151,11 +158,22 @@ pub async fn prepare(labs: &Labs) {
     until_done(|| check_definition(labs)).await;
 }
 
+/// The time that a new leader gives the history of the one before.
+const HISTORY: Duration = Duration::from_secs(1);
+
 /// Finds out which labs there are.
-async fn initial_recovery(labs: &Labs) {
-    let found = until_done(|| recover_all(labs)).await;
-    tracing::info!(labs = found, "the labs of the cluster are known");
+async fn initial_recovery(labs: &Labs) -> Recovered {
+    let recovered = until_done(|| recover_all(labs)).await;
+    tracing::info!(labs = recovered.labs, "the labs of the cluster are known");
     labs.mark_known();
+    recovered
+}
+
+/// What a recovery has found.
+struct Recovered {
+    labs: usize,
+    /// False if the history that the leader before has written is not known yet.
+    history_is_closed: bool,
 }
 
 /// Repeats a step of the recovery until it succeeds, and returns its result.
@@ -185,10 +203,11 @@ async fn check_definition(labs: &Labs) -> Result<(), RecoverError> {
     Ok(())
 }
 
-/// Starts a driver for every record, and returns how many there are. The stored volumes are read first: a lab that
+/// Starts a driver for every record. The stored volumes are read first: a lab that
 /// starts without them would get another volume.
-async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
+async fn recover_all(labs: &Labs) -> Result<Recovered, RecoverError> {
     let context = labs.context();
+    context.history.lead(context.records.leadership().epoch());
     context.provisioned.load().await?;
     context.own_cluster().creator.load().await?;
     if let Some(volumes) = &context.volumes {
@@ -202,6 +221,11 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     refuse_elsewhere(&context.reach(), &records)?;
     refuse_unlisted(context.workloads.as_ref(), &records)?;
     refuse_claimed(context.environments.is_some(), &records)?;
+    // Operations that go on continue the events that the leader before has written. They go on without them, too.
+    let history_is_closed = tokio::time::timeout(HISTORY, context.history.complete()).await.is_ok();
+    if !history_is_closed {
+        tracing::warn!("the history of the leader before is not known yet; the labs do not wait for it");
+    }
     let found = records.len();
     let completed = records.into_iter().map(|stored| recover::complete(context, stored));
     let mut completed = try_join_all(completed).await?;
@@ -215,6 +239,15 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
         labs.adopt(&key, stored, env);
     }
     labs.stop_orphans();
+    if history_is_closed {
+        close_history(labs);
+    }
+    Ok(Recovered { labs: found, history_is_closed })
+}
+
+/// Closes the operations and the runs in the history that ended while no process led.
+fn close_history(labs: &Labs) {
+    let context = labs.context();
     // A lab whose record cannot be read may be doing anything.
     let is_unreadable = |key: &SpawnKey| labs.unreadable().record_of(key).is_some();
     context.history.close_interrupted(Timestamp::now(), |key, operation| {
@@ -222,7 +255,6 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     });
     let runs = |key: &SpawnKey| labs.lab(key).is_some_and(|spawn| spawn.status == LabStatus::Running);
     context.history.close_runs(|key| runs(key) || is_unreadable(key));
-    Ok(found)
 }
 
 async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationToken) {

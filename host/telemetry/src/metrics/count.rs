@@ -1,5 +1,6 @@
 //! Updates the metrics. No update waits.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use http::{Method, StatusCode};
@@ -81,10 +82,12 @@ impl Metrics {
         set(&self.prepulls.failing, counts.failing);
     }
 
-    /// Sets the number of operations in the history, and whether it cannot be written to the disk.
-    pub fn set_history(&self, count: usize, failing: bool) {
+    /// Sets the number of operations in the history, whether it cannot be written to its store, and how many changes were
+    /// given up because too many waited for that.
+    pub fn set_history(&self, count: usize, failing: bool, dropped: u64) {
         set(&self.history, count);
         self.history_failing.set(failing.into());
+        self.history_dropped.inner().store(dropped, Ordering::Relaxed);
     }
 
     /// Counts a finished spawn and observes the time that it took. A failure is also counted under whoever can remedy

@@ -71,6 +71,7 @@ pub struct Metrics {
     hub_checks: Family<OutcomeLabel, Counter>,
     history: Gauge,
     history_failing: Gauge,
+    history_dropped: Counter,
     prepulls: PrepullMetrics,
     kubernetes: Family<KubernetesLabels, Counter>,
     kubernetes_seconds: Histograms<VerbLabel>,
@@ -143,7 +144,11 @@ impl Metrics {
                 "Records of operations in the history, at most limits.history_operations",
             ),
             history_failing: register
-                .plain("history_failing", "1 while the history cannot be written to the disk, 0 otherwise"),
+                .plain("history_failing", "1 while the history cannot be written to its store, 0 otherwise"),
+            history_dropped: register.plain(
+                "history_dropped",
+                "Changes of the history that were given up because more than history.nats.queue waited",
+            ),
             prepulls: PrepullMetrics::new(&mut register, minutes()),
             kubernetes: register.plain(
                 "kubernetes_requests",

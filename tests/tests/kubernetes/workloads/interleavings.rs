@@ -197,8 +197,9 @@ async fn write(shop: &Shop<'_>, name: &str, template: PodTemplateSpec) {
 
 /// The template as it would be without any lab.
 fn without_labs(mut template: PodTemplateSpec) -> PodTemplateSpec {
-    let of_lab =
-        |key: &String| key.starts_with("lab.wasmspawner.io/") || key.starts_with("injected.wasmspawner.io/");
+    let of_lab = |key: &String| {
+        ["lab.", "injected.", ""].iter().any(|kind| key.starts_with(&format!("{kind}wasmspawner.io/")))
+    };
     if let Some(metadata) = &mut template.metadata {
         for map in [&mut metadata.labels, &mut metadata.annotations] {
             if let Some(entries) = map {

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::percent;
+use crate::lifecycle::Failure;
 use crate::lifecycle::stage::Stage;
 
 /// An entry of an operation's log: the event types of SQR-066, and `stage`.
@@ -45,4 +47,21 @@ pub struct StageReport {
     /// When the stage was entered.
     #[schemars(with = "String")]
     pub at: Timestamp,
+}
+
+impl StageReport {
+    /// Creates a report with its reason and message.
+    pub fn new(stage: Stage, (reason, message): (&str, &str), progress: u8, at: Timestamp) -> Self {
+        Self { stage, reason: reason.to_owned(), message: message.to_owned(), progress, at }
+    }
+
+    /// Describes the last stage of an operation that has failed.
+    pub fn failed(failure: &Failure, at: Timestamp) -> Self {
+        Self::new(Stage::Failed, (&failure.reason, &failure.message), percent(Stage::Failed), at)
+    }
+
+    /// Describes the last stage of a stop. `noun` names what has stopped.
+    pub fn stopped(noun: &str, progress: u8, at: Timestamp) -> Self {
+        Self::new(Stage::Stopped, ("Stopped", &format!("Your {noun} has stopped.")), progress, at)
+    }
 }

@@ -20,7 +20,7 @@ pub enum Stage {
     Running,
     /// The pod is being deleted.
     Terminating,
-    /// The pod ended by itself, successfully.
+    /// The pod ended by itself, successfully, or it is gone after a stop.
     Stopped,
     /// The pod failed, or cannot become ready.
     Failed,
