@@ -1,4 +1,4 @@
-//! A NATS with JetStream: Debian's `nats-server`, on an address and with a store of its own.
+//! A NATS with `JetStream`: Debian's `nats-server`, on an address and with a store of its own.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -35,6 +35,11 @@ impl NatsServer {
     }
 
     /// Writes another configuration, for the next start.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be written.
+    #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     pub fn configure(&self, config: &str) {
         let store = self.folder.path().join("store");
         let limits = if config.contains("max_file_store") { "" } else { "max_file_store: 1GB" };
@@ -46,6 +51,11 @@ impl NatsServer {
     }
 
     /// Starts the server again, and waits until it answers.
+    ///
+    /// # Panics
+    ///
+    /// If it does not answer within a minute.
+    #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     pub fn run(&mut self) {
         let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
         let mut command = Command::new(&self.program);
@@ -91,6 +101,7 @@ impl NatsServer {
         self.folder.path().join("nats.conf")
     }
 
+    #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn signal(&self, signal: &str) {
         let id = self.process.as_ref().unwrap().id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());

@@ -12,7 +12,7 @@ use wasmspawner_core::policy::compose::FieldsBySource;
 use wasmspawner_core::record::operation_record::OperationRecord;
 
 use super::History;
-use super::store::Happening;
+use super::happening::Happening;
 
 /// A handle to the record of one operation. All handles share one record in memory; changes to it are written to the store
 /// a moment later.
@@ -55,10 +55,10 @@ impl Shared {
     }
 
     /// Adds what the process that led before has written. Returns true if the record has changed, or has more than that.
-    pub(super) fn add_earlier(&self, earlier: OperationRecord) -> bool {
+    pub(super) fn add_earlier(&self, earlier: &OperationRecord) -> bool {
         let mut record = self.write();
         record.operation.add_earlier(earlier.clone());
-        record.operation != earlier
+        record.operation != *earlier
     }
 
     pub(super) fn job_id(&self) -> JobId {

@@ -3,6 +3,7 @@
 mod days;
 mod disk;
 mod entry;
+mod happening;
 mod memory;
 mod nats;
 mod records;
@@ -23,9 +24,10 @@ use wasmspawner_core::record::operation_record::OperationRecord;
 
 use self::disk::Opened;
 use self::entry::Shared;
+use self::happening::Happening;
 use self::memory::Memory;
 use self::nats::NatsStore;
-use self::store::{Happening, Knowledge, Store, Write};
+use self::store::{Knowledge, Store, Write};
 
 pub use self::disk::HistoryError;
 pub use self::entry::HistoryEntry;

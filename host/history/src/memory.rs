@@ -79,7 +79,7 @@ impl Memory {
         };
         known.set_revision(revision);
         if self.writes() {
-            return if known.add_earlier(record) { Learned::Unsaved(known) } else { Learned::Known };
+            return if known.add_earlier(&record) { Learned::Unsaved(known) } else { Learned::Known };
         }
         let key = record.key.clone();
         known.replace(record);
@@ -117,5 +117,7 @@ impl Memory {
 }
 
 pub(super) fn forget(dropped: &[Arc<Shared>]) {
-    dropped.iter().for_each(|shared| shared.forget());
+    for shared in dropped {
+        shared.forget();
+    }
 }

@@ -4,12 +4,11 @@ use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 use tokio::sync::watch;
-use wasmspawner_core::lifecycle::progress::LoggedEntry;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::policy::usage::DaysOfUser;
-use wasmspawner_core::record::operation_record::NotedFinding;
 
 use super::entry::Shared;
+use super::happening::Happening;
 
 /// A change of the history.
 pub(super) enum Write {
@@ -22,19 +21,6 @@ pub(super) enum Write {
     Seen(Timestamp),
     /// Asks for a message once everything that was sent before is written.
     Flush(mpsc::SyncSender<()>),
-}
-
-/// What has happened in an operation.
-#[derive(Debug, Clone)]
-pub(super) enum Happening {
-    /// The operation began.
-    Begun,
-    /// An entry was added to its log.
-    Logged(LoggedEntry),
-    /// The cluster has reported something new.
-    Reported(NotedFinding),
-    /// The operation ended.
-    Ended,
 }
 
 /// How much of the store is in memory.

@@ -80,10 +80,7 @@ pub async fn run(
     let (connection, election) = connect(&config, one_machine.as_ref(), &leadership, &metrics).await?;
     let address_works = election.as_ref().and_then(Election::address_works);
     if config.embedded.is_some() {
-        make_tokens_file(&config)?;
-        install_definitions(connection.requests.clone())
-            .await
-            .context("the one-machine cluster refuses a kind of the service's own")?;
+        prepare_one_machine(&config, connection.requests.clone()).await?;
     }
     let hub =
         config.hub.clone().map(HubApi::new).transpose().context("hub: cannot set up HTTPS")?.map(Arc::new);
@@ -164,6 +161,12 @@ pub async fn run(
     ended?;
     tracing::info!("the service has ended");
     Ok(())
+}
+
+/// Makes what the one-machine cluster and its users need: the file of tokens, and the definitions of custom resources.
+async fn prepare_one_machine(config: &Config, requests: kube::Client) -> anyhow::Result<()> {
+    make_tokens_file(config)?;
+    install_definitions(requests).await.context("the one-machine cluster refuses a kind of the service's own")
 }
 
 /// Fails if a custom resource that the configuration needs is not installed.

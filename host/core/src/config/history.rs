@@ -11,7 +11,7 @@ use super::InvalidSetting;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HistoryConfig {
-    /// NATS with JetStream, where all processes of the installation and other programs read the history.
+    /// NATS with `JetStream`, where all processes of the installation and other programs read the history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nats: Option<NatsConfig>,
 }

@@ -220,7 +220,10 @@ mod tests {
         assert_eq!(record.note_findings(&[finding(Severity::Warning, 1)], at(1)), [first]);
         assert_eq!(record.note_findings(&[finding(Severity::Warning, 1)], at(2)), []);
         let noted = NotedFinding { at: at(1), finding: finding(Severity::Warning, 3) };
-        assert_eq!(record.note_findings(&[finding(Severity::Warning, 3)], at(3)), [noted.clone()]);
+        assert_eq!(
+            record.note_findings(&[finding(Severity::Warning, 3)], at(3)),
+            std::slice::from_ref(&noted)
+        );
         assert_eq!(record.note_findings(&[finding(Severity::Info, 3)], at(4)), [], "it was a warning");
         assert_eq!(record.cluster_events, [noted]);
     }

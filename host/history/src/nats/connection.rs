@@ -7,7 +7,7 @@ use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, LastRawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
 use async_nats::{AuthError, Client, ConnectOptions};
-use wasmspawner_core::config::{Nats, NatsName};
+use wasmspawner_core::config::{Nats, NatsName, NatsServer};
 
 use super::error::{NatsError, with_causes};
 use super::key::{Bucket, Key};
@@ -99,7 +99,7 @@ async fn connect(nats: &Arc<Nats>, instance: &str) -> Result<Client, NatsError> 
     if let Some(ca_file) = &nats.ca_file {
         options = options.add_root_certificates(ca_file.clone());
     }
-    let servers: Vec<&str> = nats.servers.iter().map(|server| server.as_str()).collect();
+    let servers: Vec<&str> = nats.servers.iter().map(NatsServer::as_str).collect();
     let failed = |source| NatsError::Connect { servers: servers.join(", "), source };
     options.connect(&servers[..]).await.map_err(failed)
 }

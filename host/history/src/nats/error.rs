@@ -58,7 +58,7 @@ pub enum NatsError {
         /// The other installation.
         owner: String,
     },
-    /// A request to JetStream has failed.
+    /// A request to `JetStream` has failed.
     #[error("NATS: cannot {action}")]
     JetStream {
         /// What was asked for.
@@ -76,7 +76,7 @@ pub enum NatsError {
 }
 
 impl NatsError {
-    /// A failed request to JetStream.
+    /// A failed request to `JetStream`.
     pub(super) fn jetstream(
         action: impl Into<String>,
         source: impl Into<Box<dyn Error + Send + Sync>>,

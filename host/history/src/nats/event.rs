@@ -9,7 +9,7 @@ use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::record::operation_record::OperationRecord;
 
-use crate::store::Happening;
+use crate::happening::Happening;
 
 /// A message of the stream.
 #[derive(Debug, Serialize)]

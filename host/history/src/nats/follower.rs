@@ -2,10 +2,10 @@
 
 use std::pin::Pin;
 
-use async_nats::Message;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::push::OrderedConfig;
 use async_nats::jetstream::stream::{Info, Stream};
+use async_nats::{HeaderValue, Message};
 use futures::stream::{Stream as Sequence, StreamExt, select};
 
 use super::connection::Connection;
@@ -82,12 +82,12 @@ async fn follow(
         let message = message.map_err(|error| failed(&error))?;
         let revision = message.info().map_err(|error| NatsError::jetstream("follow the buckets", error))?;
         let revision = revision.stream_sequence;
-        Ok(stored(&connection, bucket, message.message, revision))
+        Ok(stored(&connection, bucket, &message.message, revision))
     });
     Ok((Box::pin(entries), behind))
 }
 
-fn stored(connection: &Connection, bucket: Bucket, message: Message, revision: u64) -> Stored {
+fn stored(connection: &Connection, bucket: Bucket, message: &Message, revision: u64) -> Stored {
     let headers = message.headers.as_ref();
     let is_deleted = headers.is_some_and(|headers| headers.get(OPERATION_HEADER).is_some());
     let writer = headers.and_then(|headers| headers.get(WRITER_HEADER));
@@ -96,6 +96,6 @@ fn stored(connection: &Connection, bucket: Bucket, message: Message, revision: u
         key: connection.key(&message.subject),
         value: (!is_deleted).then(|| message.payload.to_vec()),
         revision,
-        writer: WriterNumber::parse(writer.map(|number| number.as_str())),
+        writer: WriterNumber::parse(writer.map(HeaderValue::as_str)),
     }
 }

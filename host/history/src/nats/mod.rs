@@ -43,8 +43,9 @@ use self::key::{Bucket, Key};
 use self::queue::{Change, Queue, Ticket};
 use self::writer::{Writer, Written};
 use crate::entry::Shared;
+use crate::happening::Happening;
 use crate::memory::{Learned, Memory};
-use crate::store::{Happening, Knowledge, Store, Write};
+use crate::store::{Knowledge, Store, Write};
 
 pub use self::connection::read_job;
 pub use self::error::NatsError;

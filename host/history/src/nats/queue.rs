@@ -113,7 +113,9 @@ mod tests {
     #[test]
     fn only_the_last_state_of_a_key_is_written_in_its_first_place() {
         let mut queue = Queue::new(9);
-        [of_job(1, 10), added(11), of_job(1, 12), of_job(2, 13)].into_iter().for_each(|it| queue.push(it));
+        for it in [of_job(1, 10), added(11), of_job(1, 12), of_job(2, 13)] {
+            queue.push(it);
+        }
         assert_eq!(contents(&mut queue), [12, 11, 13]);
         assert!(queue.is_empty());
     }
@@ -128,10 +130,16 @@ mod tests {
     #[test]
     fn what_could_not_be_written_keeps_its_place_unless_it_is_outdated() {
         let mut queue = Queue::new(9);
-        [of_job(1, 10), added(11)].into_iter().for_each(|it| queue.push(it));
+        for it in [of_job(1, 10), added(11)] {
+            queue.push(it);
+        }
         let taken = queue.take(9);
-        [added(12), of_job(1, 13)].into_iter().for_each(|it| queue.push(it));
-        taken.into_iter().for_each(|(ticket, change)| queue.put_back(ticket, change));
+        for it in [added(12), of_job(1, 13)] {
+            queue.push(it);
+        }
+        for (ticket, change) in taken {
+            queue.put_back(ticket, change);
+        }
         assert_eq!(contents(&mut queue), [11, 12, 13]);
     }
 

@@ -1,9 +1,9 @@
 //! Writes one change, unless a later leader has written the same key.
 
-use async_nats::HeaderMap;
 use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{Info, LastRawMessageErrorKind, Stream};
+use async_nats::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 use uuid::Uuid;
 
@@ -117,7 +117,7 @@ async fn last(stream: &Stream<Info>, subject: &str) -> Result<(u64, WriterNumber
     match stream.get_last_raw_message_by_subject(subject).await {
         Ok(message) => {
             let writer = message.headers.get(WRITER_HEADER);
-            Ok((message.sequence, WriterNumber::parse(writer.map(|number| number.as_str()))))
+            Ok((message.sequence, WriterNumber::parse(writer.map(HeaderValue::as_str))))
         }
         Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
             Ok((0, WriterNumber::default()))

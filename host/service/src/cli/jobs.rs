@@ -75,7 +75,8 @@ struct Failure {
 
 #[derive(Debug, Deserialize)]
 struct Stage {
-    stage: String,
+    #[serde(rename = "stage")]
+    name: String,
     entered_at: String,
     duration_ms: Option<i64>,
 }
@@ -147,9 +148,9 @@ fn print_job(out: &mut impl Write, job: &Job) -> std::io::Result<()> {
     if let Some(ended_at) = &job.ended_at {
         writeln!(out, "ended {}", second(ended_at))?;
     }
-    for Stage { stage, entered_at, duration_ms } in &job.stages {
+    for Stage { name, entered_at, duration_ms } in &job.stages {
         let took = duration_ms.map_or_else(|| "now".to_owned(), |spent| format!("{spent} ms"));
-        writeln!(out, "{}  stage {}, {took}", second(entered_at), plain(stage))?;
+        writeln!(out, "{}  stage {}, {took}", second(entered_at), plain(name))?;
     }
     for Event { at, kind, data } in job.events.iter().filter(|event| event.kind != "stage") {
         let text = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
