@@ -78,7 +78,7 @@ async fn the_answer_to_an_invalid_body_says_where() {
         (json(r#"{"env": null}"#), "422 wrong_type"),
         (json(r#"{"env": "A=B"}"#), "422 wrong_type"),
         (json(r#"{"image": "lab"}"#), "422 unknown_field"),
-        (json(r#"{"options": {"size": ["a", "b"]}}"#), "422 invalid_option"),
+        (json(r#"{"options": {"size": ["a", 1]}}"#), "422 invalid_option"),
         (json(r#"{"options": {"size": {"of": "lab"}}}"#), "422 invalid_option"),
         (json(r#"{"env": {"1A": "x"}}"#), "422 invalid_env"),
         (json(r#"{"env": {"A B": "x"}}"#), "422 invalid_env"),
