@@ -114,7 +114,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
                 "return document.getElementById('progress-bar')?.getAttribute('aria-valuenow')"
             )
             shown = driver.execute_script(
-                "return [...document.querySelectorAll('.progress-log-event')].map(e => e.textContent)"
+                "return [...document.querySelectorAll('.progress-log-event')].flatMap(e => e.innerHTML.split('<br>'))"
             )
             messages[:] = max(messages, shown, key=len)
             if value and value not in seen:
@@ -164,8 +164,8 @@ def test_the_form_is_readable_in_dark_mode_and_on_a_phone(world, browser, screen
 
 def test_the_page_of_a_failed_lab_says_why(world, browser, screenshots):
     log_in(browser, world, "lillian")
-    broken = browser.find_element(By.CSS_SELECTOR, "input[name=image][value=broken]")
-    browser.execute_script("arguments[0].click()", broken)
+    broken = browser.find_element(By.CSS_SELECTOR, "select[name=image] option[value=broken]")
+    broken.click()
     start(browser)
     wait(browser, 90, lambda d: d.find_elements(By.CSS_SELECTOR, "#progress-bar.bg-danger, .spawn-error-msg"))
     browser.save_screenshot(str(screenshots / "failed.png"))

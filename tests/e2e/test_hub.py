@@ -269,7 +269,7 @@ def test_unknown_options_of_a_link_are_ignored(world):
 
 
 def test_the_exit_code_of_a_lab_that_ends_again_and_again_is_that_of_its_program(world):
-    name = "lise"
+    name = "berta"
     visitor = Visitor(world, name)
     visitor.submit(image="ending")
     assert visitor.progress()[-1][1].get("ready") is True

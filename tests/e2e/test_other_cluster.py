@@ -63,7 +63,7 @@ class TwoClusters:
         self.world.settings.adapt = self._adapt
 
     def _adapt(self, config):
-        adapt(config)
+        adapt(config, self.world.settings.state)
         del config["kubernetes"]
         config["policies"][0]["config"].pop("volumes")
         config["policies"][0]["config"].pop("mounts")

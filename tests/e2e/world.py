@@ -45,7 +45,7 @@ HTTPServer((sys.argv[1], int(sys.argv[2])), Echo).serve_forever()
 LATE_IMAGE, LATE_FILE = "example.org/late:1", "late"
 ENDING_IMAGE, ENDING_FILE = "example.org/ending:1", "ending"
 # A user whose token in `auth_state` the service does not know any more.
-EXPIRED_USER = "sofia"
+EXPIRED_USER = "katya"
 SUSPENDED_USER = "mallory"
 COURSE = "course"
 # The groups whose members administer labs. JupyterHub lets the staff into all servers, and helpers into none.
