@@ -6,6 +6,7 @@ pub(crate) fn of_chart() -> Value {
         |key: &str| json!({"key": key, "operator": "Equal", "value": "user", "effect": "NoSchedule"});
     json!({
         "singleuser": {
+            "cloudMetadata": {"blockWithIptables": true},
             "cmd": "jupyterhub-singleuser",
             "extraLabels": {"hub.jupyter.org/network-access-hub": "true"},
             "fsGid": 100,

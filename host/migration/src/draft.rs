@@ -20,6 +20,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) renamed: Option<(String, String)>,
     /// The names of volumes that could not be carried over.
     pub(crate) left_out: Vec<String>,
+    /// True if a container with iptables kept labs from the metadata of the cloud's machines.
+    pub(crate) blocks_metadata: bool,
     report: Report,
 }
 
@@ -48,6 +50,7 @@ impl<'a> Draft<'a> {
             service,
             renamed: None,
             left_out: Vec::new(),
+            blocks_metadata: false,
             report: Report::default(),
         }
     }

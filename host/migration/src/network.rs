@@ -6,7 +6,7 @@ use crate::draft::{Draft, is_nothing};
 use crate::values_file::below;
 
 /// Why nothing blocks the cloud's metadata by iptables.
-pub(crate) const NO_METADATA: &str = "no privileged container blocks the metadata of the cloud's machines here: \
+const NO_METADATA: &str = "no privileged container blocks the metadata of the cloud's machines here: \
     `lab.network_policy` does, which a network plugin has to enforce";
 
 const PRIVATE: [&str; 3] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"];
@@ -21,12 +21,31 @@ const RULES: [&str; 6] = [
 ];
 const EGRESS: &str = "lab.network_policy.egress";
 
+/// Reads whether a privileged container blocked the metadata of the cloud's machines.
+pub(crate) fn metadata(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    draft.blocks_metadata = value.get("blockWithIptables") != Some(&Value::Bool(false));
+    for key in value.as_object().into_iter().flatten().map(|(key, _)| below(path, key)) {
+        if draft.is_given(&key) {
+            draft.not_needed(&key, NO_METADATA);
+        }
+    }
+}
+
 /// Converts the network policy. What labs may connect to is written out, because the chart's default is stricter than that
 /// of this service: it allows no private addresses.
 pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
     let enabled = value.get("enabled") != Some(&Value::Bool(false));
     if draft.is_given(&below(path, "enabled")) {
         draft.carried(&below(path, "enabled"), "lab.network_policy.enabled");
+    }
+    if !enabled && draft.blocks_metadata {
+        draft.open(
+            &below(path, "enabled"),
+            "was off, and a container with iptables kept labs from the metadata of the cloud's machines, which have credentials",
+            "The network policy of labs is on here, and blocks them; other pods that connect to labs are named in \
+             `lab.network_policy.ingress`. Set `enabled: false` if the machines have no such metadata",
+        );
+        return others(draft, path, value);
     }
     if !enabled {
         draft.set_service("lab.network_policy.enabled", false.into());
@@ -51,7 +70,9 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
         ("cloudMetadataServer", addresses(&[METADATA], &[]), json!([])),
     ] {
         let path = below(&below(path, "egressAllowRules"), rule);
-        if allow.and_then(|allow| allow.get(rule)) == Some(&Value::Bool(true)) {
+        // The container with iptables blocked it all the same.
+        let blocked = rule == "cloudMetadataServer" && draft.blocks_metadata;
+        if !blocked && allow.and_then(|allow| allow.get(rule)) == Some(&Value::Bool(true)) {
             egress.push(json!({"to": to, "ports": ports}));
         }
         if draft.is_given(&path) {
@@ -60,7 +81,7 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
     }
     for (at, rule) in value.get("egress").and_then(Value::as_array).into_iter().flatten().enumerate() {
         let path = format!("{path}.egress[{at}]");
-        match rule_of(rule, "to") {
+        match rule_of(rule, "to").and_then(|rule| without_metadata(draft.blocks_metadata, rule)) {
             Ok(rule) => {
                 egress.push(rule);
                 draft.carried(&path, EGRESS);
@@ -74,6 +95,9 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
         let path = format!("{path}.ingress[{at}]");
         match rule_of(rule, "from") {
             Ok(rule) if rule["to"] == json!([]) => not_converted(draft, &path, "any source"),
+            Ok(rule) if !reaches_server(&rule) => {
+                not_converted(draft, &path, "other ports than the lab's server");
+            }
             Ok(rule) => {
                 ingress.extend(rule["to"].as_array().cloned().unwrap_or_default());
                 let note = "The peers may connect to the port of the lab's server, and to no other";
@@ -87,6 +111,37 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
         draft.set_service("lab.network_policy.ingress", of_hub.into_iter().chain(ingress).collect());
     }
     others(draft, path, value);
+}
+
+/// True for a rule of ingress for all ports, or for that of the lab's server.
+fn reaches_server(rule: &Value) -> bool {
+    let ports = rule["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
+    ports.is_empty() || ports.iter().any(|port| port["port"] == 8888 && port["protocol"] == "TCP")
+}
+
+/// Takes the metadata of the cloud's machines out of a rule of egress, if something else blocked them before.
+fn without_metadata(blocked: bool, mut rule: Value) -> Result<Value, String> {
+    if !blocked {
+        return Ok(rule);
+    }
+    let peers = rule["to"].as_array_mut().filter(|peers| !peers.is_empty());
+    let Some(peers) = peers else {
+        return Err("any destination, which would be the metadata of the cloud, too".to_owned());
+    };
+    for peer in peers {
+        let covers = |cidr: &str| cidr.ends_with("/0") && !cidr.contains(':') || cidr.starts_with("169.254.");
+        if peer.get("cidr").and_then(Value::as_str).is_some_and(covers) {
+            if peer["cidr"] == METADATA {
+                return Err("the metadata of the cloud's machines, which were blocked".to_owned());
+            }
+            if let Some(except) = peer["except"].as_array_mut()
+                && !except.iter().any(|range| range == METADATA)
+            {
+                except.push(METADATA.into());
+            }
+        }
+    }
+    Ok(rule)
 }
 
 fn others(draft: &mut Draft<'_>, path: &str, value: &Value) {

@@ -51,11 +51,22 @@ fn assignment(text: &str) -> Option<(String, String, Value, usize)> {
         None => 0,
         Some('\n') => 1,
         Some('#') => rest.find('\n').map_or(rest.len(), |end| end + 1),
-        Some('\r') => 2.min(rest.len()),
+        Some('\r') if rest.starts_with("\r\n") => 2,
         Some(_) => return None,
     };
     let used = text.len() - rest.len() + length;
     Some((class.to_owned(), name.to_owned(), value, used))
+}
+
+/// Marks a choice as the default, unless one is already.
+fn set_default(choices: &mut Map<String, Value>, first: &str) {
+    let is_default = |choice: &Value| choice.get("default") == Some(&Value::Bool(true));
+    if choices.values().any(is_default) {
+        return;
+    }
+    if let Some(Value::Object(choice)) = choices.get_mut(first) {
+        choice.insert("default".to_owned(), true.into());
+    }
 }
 
 struct Reader<'a> {
@@ -97,7 +108,7 @@ impl<'a> Reader<'a> {
         match self.rest().chars().next()? {
             '[' => self.items(']', depth).map(Value::Array),
             '(' => self.items(')', depth).map(Value::Array),
-            '{' => self.entries(depth),
+            '{' => self.entries(depth, false),
             '\'' | '"' | 'r' | 'R' => self.texts(depth > 0).map(Value::String),
             '-' | '0'..='9' => self.number(),
             _ => self.word(),
@@ -125,12 +136,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn entries(&mut self, depth: u32) -> Option<Value> {
+    /// Reads a dictionary. The first of the choices of an option, in the order of the text, is the default one, which is
+    /// written down, because other dictionaries have no order.
+    fn entries(&mut self, depth: u32, are_choices: bool) -> Option<Value> {
         self.at += 1;
-        let mut entries = Map::new();
+        let (mut entries, mut first): (_, Option<String>) = (Map::new(), None);
         loop {
             self.skip_blanks(true);
             if self.take("}") {
+                if let Some(first) = first.filter(|_| are_choices) {
+                    set_default(&mut entries, &first);
+                }
                 return Some(Value::Object(entries));
             }
             let key = self.texts(true)?;
@@ -139,7 +155,13 @@ impl<'a> Reader<'a> {
                 return None;
             }
             self.skip_blanks(true);
-            let value = self.value(depth + 1)?;
+            let value = match key.as_str() {
+                "choices" if self.rest().starts_with('{') && depth < MAX_DEPTH => {
+                    self.entries(depth + 1, true)?
+                }
+                _ => self.value(depth + 1)?,
+            };
+            first.get_or_insert_with(|| key.clone());
             entries.insert(key, value);
             self.skip_blanks(true);
             if !self.take(",") && !self.rest().starts_with('}') {
@@ -325,9 +347,18 @@ mod tests {
         assert!(!config.rest.contains("3]"), "{}", config.rest);
     }
 
+    #[test]
+    fn the_first_choice_of_a_dictionary_is_the_default() {
+        let choices = |text: &str| value(&format!("{{'choices': {text}}}")).unwrap()["choices"].clone();
+        let found = choices("{'small': {'display_name': 'S'}, 'large': {}}");
+        assert_eq!(found, json!({"small": {"display_name": "S", "default": true}, "large": {}}));
+        let given = choices("{'small': {}, 'large': {'default': True}}");
+        assert_eq!(given, json!({"small": {}, "large": {"default": true}}));
+    }
+
     proptest! {
         #[test]
-        fn any_text_is_taken_apart(text in "(c\\.KubeSpawner\\.x = )?[-\\[\\]{}()'\"\\\\:,#a-zé0-9. \n]{0,60}") {
+        fn any_text_is_taken_apart(text in "(c\\.KubeSpawner\\.x = )?[-\\[\\]{}()'\"\\\\:,#a-zé0-9. \r\n]{0,60}") {
             let config = read(&text);
             prop_assert!(config.rest.len() <= text.len());
             prop_assert!(!config.literals.is_empty() || config.rest == text);

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::becomes::{Becomes, plain_text};
 use crate::draft::{Draft, is_nothing};
 use crate::values_file::below;
+use wasmspawner_core::values::credential::{has_password, is_named_as_credential};
 
 use Becomes::{Converted, NotNeeded, Open, Service, Setting};
 
@@ -205,8 +206,8 @@ pub(crate) fn put(draft: &mut Draft<'_>, path: &str, setting: &str, value: &Valu
 
 /// Converts a `kubespawner_override`.
 pub(crate) fn overrides(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
-    let mut kept = Map::new();
-    for (name, value) in value.as_object().into_iter().flatten() {
+    let (mut kept, left_out) = (Map::new(), draft.left_out.len());
+    for (name, value) in volumes_first(value) {
         let path = below(path, name);
         match of(name) {
             Some(Setting(setting)) if !CLAIM.contains(&setting) => {
@@ -231,7 +232,14 @@ pub(crate) fn overrides(draft: &mut Draft<'_>, path: &str, value: &Value) -> Val
             ),
         }
     }
+    draft.left_out.truncate(left_out);
     Value::Object(kept)
+}
+
+/// The settings of an object, with the volumes before what mounts them.
+pub(crate) fn volumes_first(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let all = || value.as_object().into_iter().flatten();
+    all().filter(|(name, _)| *name == "volumes").chain(all().filter(|(name, _)| *name != "volumes"))
 }
 
 /// Returns a setting without the parts that cannot be carried over, which it reports.
@@ -285,7 +293,9 @@ fn entries(
 fn environment(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
     let mut kept = Map::new();
     for (name, value) in value.as_object().into_iter().flatten() {
-        if variable(value) {
+        if is_literal_credential(name, value) {
+            draft.open(&below(path, name), CREDENTIAL.0, CREDENTIAL.1);
+        } else if variable(value) {
             kept.insert(name.clone(), value.clone());
         } else {
             draft.open(
@@ -296,6 +306,32 @@ fn environment(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
         }
     }
     Value::Object(kept)
+}
+
+/// What a literal credential did, and what is to be done with it: the configuration becomes a ConfigMap.
+const CREDENTIAL: (&str, &str) = (
+    "is a credential, by its name or its value, and the configuration is no place for it: it becomes a ConfigMap",
+    "Put it into a Secret in the namespace of labs, and write `valueFrom: {secretKeyRef: {name: …, key: …}}` in its place",
+);
+
+/// True for a text that is probably a credential.
+fn is_literal_credential(name: &str, value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|text| !text.is_empty() && (is_named_as_credential(name) || has_password(text)))
+}
+
+/// Returns the variables of a container without those that are credentials, which it reports.
+fn without_credentials(draft: &mut Draft<'_>, path: &str, container: &mut Value) {
+    let Some(variables) = container.get_mut("env").and_then(Value::as_array_mut) else { return };
+    variables.retain(|variable| {
+        let name = variable.get("name").and_then(Value::as_str).unwrap_or_default();
+        let is_credential = is_literal_credential(name, &variable["value"]);
+        if is_credential {
+            draft.open(&below(&below(path, "env"), name), CREDENTIAL.0, CREDENTIAL.1);
+        }
+        !is_credential
+    });
 }
 
 /// True for a value of a variable that a policy takes.
@@ -411,6 +447,14 @@ fn mount(draft: &mut Draft<'_>, path: &str, value: &Value) -> Option<Value> {
         draft.open(path, "mounts a volume that is left out", "See there");
         return None;
     }
+    if mount.get("subPathExpr").is_some() {
+        draft.open(
+            path,
+            "mounts the folder of a volume that `subPathExpr` names; without it each lab would have the whole volume",
+            "Write the folder as `subPath`, with a template such as `{username}`",
+        );
+        return None;
+    }
     without_others(draft, path, &mut mount, &["name", "mountPath", "subPath", "readOnly"]);
     Some(mount)
 }
@@ -442,6 +486,7 @@ fn init_container(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
         "volumeMounts",
     ];
     without_others(draft, path, &mut init, &known);
+    without_credentials(draft, path, &mut init);
     if let Some(mounts) = value.get("volumeMounts") {
         init["volumeMounts"] = entries(draft, &below(path, "volumeMounts"), mounts, mount);
     }
@@ -491,6 +536,7 @@ fn init_container(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
 
 fn sidecar(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
     let mut sidecar = value.clone();
+    without_credentials(draft, path, &mut sidecar);
     if let Some(mounts) = value.get("volumeMounts") {
         sidecar["volumeMounts"] = entries(draft, &below(path, "volumeMounts"), mounts, mount);
     }

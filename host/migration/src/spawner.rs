@@ -10,7 +10,7 @@ use crate::{profiles, python, settings};
 
 /// Converts all settings of a class, such as `hub.config.KubeSpawner`.
 pub(crate) fn all(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    for (name, value) in value.as_object().into_iter().flatten() {
+    for (name, value) in settings::volumes_first(value) {
         one(draft, &below(path, name), name, value);
     }
 }
@@ -68,7 +68,7 @@ fn snippet(draft: &mut Draft<'_>, path: &str, text: &str) {
             path,
             &format!("is Python that sets or reads {} of the spawner", found.join(", ")),
             "What it did about labs goes to `kubespawner` of the policy, or to a policy of your own; remove that part from the \
-             Hub's values, where it has no effect any more",
+             Hub's values: `c.KubeSpawner` has no effect there any more, and `c.Spawner` goes on having one",
         );
     }
 }

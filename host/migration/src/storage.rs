@@ -52,6 +52,12 @@ pub(crate) fn storage(draft: &mut Draft<'_>, path: &str, value: &Value) {
                 (None, Value::Null)
             } else {
                 report(draft, &below(path, "static.pvcName"), VOLUMES);
+                draft.open(
+                    &below(path, "static.subPath"),
+                    "names each user's folder in one volume, by a rule that changed with release 4 of the chart",
+                    "Compare the folders with `wasmspawner names`; if the site has run with release 3 or older, write \
+                     `names.scheme: escape`, or users get the folders of others",
+                );
                 (Some(json!({"claimName": claim})), of("static.subPath"))
             }
         }
@@ -76,7 +82,7 @@ pub(crate) fn storage(draft: &mut Draft<'_>, path: &str, value: &Value) {
         draft.extend("volume_mounts", [mount]);
     }
     if home {
-        for key in ["homeMountPath", "static.subPath", "dynamic.subPath"] {
+        for key in ["homeMountPath", "dynamic.subPath"] {
             report(draft, &below(path, key), MOUNTS);
         }
     }
@@ -155,6 +161,12 @@ fn rest(draft: &mut Draft<'_>, path: &str, value: &Value, kind: &str) {
     }
 }
 
+/// Reads the mode of a file: a number, or a text in octal digits.
+fn mode(value: &Value) -> Option<u64> {
+    let octal = |text: &str| u64::from_str_radix(text.trim_start_matches("0o"), 8).ok();
+    value.as_u64().or_else(|| value.as_str().and_then(octal)).filter(|mode| *mode <= 0o777)
+}
+
 /// Converts files: the chart goes on making a Secret of them in the Hub's namespace, where labs are, too. So their content,
 /// which may be a credential, is in no configuration.
 pub(crate) fn files(draft: &mut Draft<'_>, path: &str, value: &Value) {
@@ -171,7 +183,11 @@ pub(crate) fn files(draft: &mut Draft<'_>, path: &str, value: &Value) {
             );
             continue;
         };
-        let mode = file.get("mode").and_then(Value::as_u64).unwrap_or(USUAL);
+        let mode = file.get("mode").map_or(Some(USUAL), mode);
+        let Some(mode) = mode else {
+            draft.open(&path, "has a `mode` that is no number", "Write it as a number, such as `0600`");
+            continue;
+        };
         let volume = if mode == USUAL { "files".to_owned() } else { format!("files-{mode:o}") };
         modes.entry(mode).or_default().push(json!({"key": name, "path": name}));
         draft.extend("volume_mounts", [json!({"name": volume, "mountPath": place, "subPath": name})]);

@@ -46,8 +46,8 @@ const KEYS: &[(&str, Becomes)] = &[
     ("singleuser.fsGid", Converted(settings::gid)),
     ("singleuser.allowPrivilegeEscalation", Converted(settings::privilege_escalation)),
     ("singleuser.serviceAccountName", Converted(settings::service_account)),
+    ("singleuser.cloudMetadata", Converted(network::metadata)),
     ("singleuser.networkPolicy", Converted(network::policy)),
-    ("singleuser.cloudMetadata", NotNeeded(network::NO_METADATA)),
     (
         "singleuser.networkTools",
         NotNeeded("was the image of the container that blocked the cloud's metadata"),
@@ -145,10 +145,23 @@ pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
 /// Converts all values.
 pub(crate) fn convert(values: &Value, draft: &mut Draft<'_>) {
     for (path, becomes) in KEYS {
-        let Some(value) = path.split('.').try_fold(values, |value, key| value.get(key)) else { continue };
-        apply(*becomes, path, value, draft);
+        match path.split('.').try_fold(values, |value, key| value.get(key)) {
+            Some(value) => apply(*becomes, path, value, draft),
+            None if draft.is_given(path) => removed(*becomes, path, draft),
+            None => {}
+        }
     }
     unknown("", values, draft);
+}
+
+/// Reports a key that a file sets to `null`, so that the chart's default does not hold.
+fn removed(becomes: Becomes, path: &str, draft: &mut Draft<'_>) {
+    match becomes {
+        Converted(convert) if matches!(path, "singleuser.uid" | "singleuser.fsGid") => {
+            convert(draft, path, &Value::Null);
+        }
+        _ => draft.not_needed(path, "is `null`, which takes the chart's default away"),
+    }
 }
 
 /// Applies a rule to a value, unless a rule below it is more exact.

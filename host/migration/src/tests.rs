@@ -56,6 +56,38 @@ fn a_site_without_values_has_the_chart_s_defaults_and_nothing_open() {
     assert_eq!(moved.chart_values["config"]["kubernetes"], json!({"namespaces": "single"}));
 }
 
+/// Each of these would let a lab do more than before, if the rest were carried over without the part that limited it.
+#[test]
+fn what_would_protect_labs_less_is_left_out_and_to_be_decided() {
+    for (values, key, absent) in [
+        ("singleuser: {networkPolicy: {enabled: false}}", "networkPolicy.enabled", "enabled: false"),
+        ("singleuser: {networkPolicy: {egress: [{}]}}", "networkPolicy.egress[0]", "- to: []"),
+        (
+            "singleuser: {networkPolicy: {ingress: [{from: [{podSelector: {}}], ports: [{port: 9100}]}]}}",
+            "networkPolicy.ingress[0]",
+            "ingress:",
+        ),
+        (
+            "singleuser: {storage: {extraVolumeMounts: [{name: h, mountPath: /h, subPathExpr: $(A)}]}}",
+            "extraVolumeMounts[0]",
+            "mountPath: /h\n",
+        ),
+        ("singleuser: {extraEnv: {DB_PASSWORD: hunter2}}", "extraEnv.DB_PASSWORD", "hunter2"),
+        ("singleuser: {uid: null}", "singleuser.uid", "no such text"),
+    ] {
+        let moved = moved(&[values]);
+        let open = moved
+            .report
+            .entries
+            .iter()
+            .find(|entry| entry.path.ends_with(key) && matches!(entry.outcome, Outcome::Open { .. }));
+        assert!(open.is_some(), "{values}: {}", moved.report.text());
+        assert!(!yaml(&moved.config).contains(absent), "{values}: {}", yaml(&moved.config));
+    }
+    let all = moved(&["singleuser: {networkPolicy: {egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0}}]}]}}"]);
+    assert!(yaml(&all.config["lab"]).contains("- 169.254.169.254/32"), "{}", yaml(&all.config["lab"]));
+}
+
 #[test]
 fn later_files_count_and_null_takes_away() {
     let of_all = "jupyterhub: {singleuser: {storage: {extraVolumeMounts: {a: {name: home, mountPath: /a}}}, cpu: {limit: 1}}}";

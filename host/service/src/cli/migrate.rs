@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -178,9 +179,11 @@ fn write_all(
         ("report.md", report.to_owned()),
     ] {
         let path = folder.join(name);
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path).with_context(|| {
-            format!("cannot write {}; name an empty folder with --output", path.display())
-        })?;
+        // A value may be confidential although it does not look like it.
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).with_context(|| {
+                format!("cannot write {}; name an empty folder with --output", path.display())
+            })?;
         file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())

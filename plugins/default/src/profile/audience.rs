@@ -5,8 +5,7 @@ use wasmspawner_sdk::{Section, User};
 pub(super) enum Audience {
     #[default]
     Everybody,
-    /// Members of one of these groups. The case of letters does not count, because GitHub's names of teams, which sites
-    /// write as `org:team`, have none.
+    /// Members of one of these groups.
     Members(Vec<String>),
 }
 
@@ -20,9 +19,9 @@ impl Audience {
             entry.problem("groups", "means the same as `allowed_groups`; write one of them");
         }
         match allowed {
-            Some(allowed) => Self::Members(allowed.iter().map(|group| group.to_lowercase()).collect()),
+            Some(allowed) => Self::Members(allowed.iter().map(|group| comparable(group)).collect()),
             None if groups.is_empty() => Self::Everybody,
-            None => Self::Members(groups.iter().map(|group| group.to_lowercase()).collect()),
+            None => Self::Members(groups.iter().map(|group| comparable(group)).collect()),
         }
     }
 
@@ -30,8 +29,14 @@ impl Audience {
         match self {
             Self::Everybody => true,
             Self::Members(allowed) => {
-                user.groups.iter().any(|group| allowed.contains(&group.name.to_lowercase()))
+                user.groups.iter().any(|group| allowed.contains(&comparable(&group.name)))
             }
         }
     }
+}
+
+/// The name of a group as it is compared. In GitHub's names of teams, which sites write as `org:team`, the case of letters
+/// does not count.
+fn comparable(group: &str) -> String {
+    if group.contains(':') { group.to_lowercase() } else { group.to_owned() }
 }

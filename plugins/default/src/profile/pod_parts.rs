@@ -12,7 +12,6 @@ const KEYS: [(&str, Part); 13] = [
     ("lifecycle_hooks", Part::Container("lifecycle")),
     ("extra_container_config", Part::WholeContainer),
     ("extra_containers", Part::Containers),
-    ("extra_pod_config", Part::WholePod),
     ("scheduler_name", Part::Pod("/schedulerName")),
     ("priority_class_name", Part::Pod("/priorityClassName")),
     (
@@ -39,6 +38,8 @@ const KEYS: [(&str, Part); 13] = [
         "pod_anti_affinity_required",
         Part::List("/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution"),
     ),
+    // It counts over the others, as in KubeSpawner.
+    ("extra_pod_config", Part::WholePod),
 ];
 
 /// Fields that the service's security baseline decides, whatever a patch says.

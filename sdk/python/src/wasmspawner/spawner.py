@@ -427,6 +427,7 @@ class WasmSpawner(Spawner):
                 if lab is None or lab.status != "starting":
                     return lab
                 self._log_of_operation = log = ProgressLog()
+                log.begun = True
                 try:
                     await self._follow(log)
                 finally:
