@@ -86,6 +86,16 @@ impl Shared {
         (!record.forgotten).then(|| serde_json::to_vec(&record.operation))
     }
 
+    /// The record as it is stored where it is too large as a whole.
+    pub(super) fn to_json_without_events(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&OperationRecord { events: Vec::new(), ..self.copy() })
+    }
+
+    /// Reads something of the record.
+    pub(super) fn get<T>(&self, read: impl FnOnce(&OperationRecord) -> T) -> T {
+        read(&self.read().operation)
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, Record> {
         self.record.read().unwrap_or_else(PoisonError::into_inner)
     }

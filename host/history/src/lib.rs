@@ -68,12 +68,11 @@ impl History {
         let history = Self { store: Some(Arc::new(disk)), ..Self::in_memory(keep) };
         history.memory.learn_last_seen(last_seen);
         for (user, days) in days {
-            history.memory.learn_days(&user, days);
+            history.memory.days.learn(&user, Some(days));
         }
         for record in records {
             history.add(Shared::new(record));
         }
-        history.memory.begin_to_write();
         Ok(history)
     }
 
@@ -93,7 +92,6 @@ impl History {
     /// Tells the history that this process leads: it writes from now on. `number` is greater than those of all earlier
     /// leaders, or 0 where there is only one process.
     pub fn lead(&self, number: u64) {
-        self.memory.begin_to_write();
         if let Some(store) = &self.store {
             store.lead(number);
         }

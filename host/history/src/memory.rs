@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use jiff::Timestamp;
-use wasmspawner_core::names::Username;
-use wasmspawner_core::policy::usage::DaysOfUser;
 use wasmspawner_core::record::operation_record::OperationRecord;
 
 use super::days::Days;
@@ -54,6 +52,7 @@ impl Memory {
     /// From now on, what this process knows counts more than what is stored.
     pub(super) fn begin_to_write(&self) {
         self.writes.store(true, Ordering::Relaxed);
+        self.days.begin_to_count();
     }
 
     fn writes(&self) -> bool {
@@ -85,18 +84,6 @@ impl Memory {
         known.replace(record);
         self.write().end(&key, &known);
         Learned::Known
-    }
-
-    /// Takes over what is stored of a user. Returns what is to be stored instead, if the memory has more.
-    pub(super) fn learn_days(&self, user: &Username, stored: DaysOfUser) -> Option<DaysOfUser> {
-        self.days.learn(user, stored, self.writes())
-    }
-
-    /// Forgets what a user has used, because another process has. What this process counts itself stays.
-    pub(super) fn forget_days(&self, user: &Username) {
-        if !self.writes() {
-            self.days.forget(user);
-        }
     }
 
     /// Drops what ended too long ago. Returns the dropped records.

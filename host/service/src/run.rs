@@ -51,6 +51,9 @@ const SILENCE: Duration = Duration::from_secs(90);
 const CHILDREN_KEPT: SignedDuration = SignedDuration::from_hours(1);
 const MAX_OPERATIONS_OF_CHILDREN: usize = 2_000;
 
+/// The file of the history in the state directory.
+const HISTORY_FILE: &str = "history.redb";
+
 /// Runs the service until `stop` is cancelled. `file` and `config` were read from `source`.
 pub async fn run(
     source: ConfigSource,
@@ -191,13 +194,17 @@ fn context(
     let client = connection.requests.clone();
     let keep = Retention { span: config.limits.history, operations: config.limits.history_operations };
     let history = match (&config.history, &config.state_dir) {
-        (Some(nats), _) => {
+        (Some(nats), state_dir) => {
+            let file = state_dir.as_ref().map(|state_dir| state_dir.join(HISTORY_FILE));
+            if let Some(file) = file.filter(|file| file.exists()) {
+                tracing::warn!(file = %file.display(), "history.nats: the history in this file is not taken over; delete it once nobody needs it");
+            }
             let leadership = leadership.clone();
             History::in_nats(nats.clone(), &config.kubernetes.instance(), keep, move || {
                 leadership.may_change()
             })
         }
-        (None, Some(state_dir)) => History::open(&state_dir.join("history.redb"), keep)?,
+        (None, Some(state_dir)) => History::open(&state_dir.join(HISTORY_FILE), keep)?,
         (None, None) => History::in_memory(keep),
     };
     let of_children = Retention {

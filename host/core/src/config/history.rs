@@ -20,7 +20,8 @@ pub struct HistoryConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NatsConfig {
-    /// The servers of one NATS: `nats://HOST[:PORT]`, or `tls://HOST[:PORT]` for TLS only.
+    /// The servers of one NATS: `nats://HOST[:PORT]`, or `tls://HOST[:PORT]` for TLS only. No others are used, even if these
+    /// name them.
     pub servers: Vec<NatsServer>,
     /// The user, with `password_file`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +40,7 @@ pub struct NatsConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
     /// The key-value bucket with the state of each operation. Installations that share a NATS need different names for this
-    /// and the next two.
+    /// and the next two, above all those with the same `kubernetes.instance` in different clusters, which are not told apart.
     #[serde(default = "jobs_bucket")]
     pub jobs_bucket: NatsName,
     /// The key-value bucket with what users have used.
@@ -53,7 +54,7 @@ pub struct NatsConfig {
     #[schemars(range(min = 1, max = 5))]
     pub replicas: u8,
     /// Largest number of changes that wait in memory while NATS is away or slow. Beyond it the oldest are dropped. A change
-    /// takes about 0.5 KB.
+    /// takes 0.5 KB or more, as much as its event.
     #[serde(default = "queue")]
     #[schemars(range(min = 1))]
     pub queue: usize,
@@ -114,6 +115,11 @@ impl NatsServer {
     /// The address as a URL.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// True if the address is for TLS only.
+    pub fn is_tls(&self) -> bool {
+        self.0.starts_with("tls://")
     }
 }
 

@@ -1,11 +1,22 @@
 //! Settings that are allowed, and that few sites can want.
 
-use super::{Config, PolicyConfig, lab_namespaces};
+use super::{Config, NatsLogin, NatsServer, PolicyConfig, lab_namespaces};
 
 impl Config {
     /// What is allowed and probably not meant, for the log and for `wasmspawner check`.
     pub fn warnings(&self) -> Vec<String> {
-        self.namespace_of_all().into_iter().chain(self.lost_claims()).collect()
+        self.namespace_of_all().into_iter().chain(self.lost_claims()).chain(self.open_login()).collect()
+    }
+
+    /// Credentials only sign what the server sends, so nobody learns them on the way.
+    fn open_login(&self) -> Option<String> {
+        let nats = self.history.as_ref()?;
+        let is_sent = matches!(nats.login, NatsLogin::User { .. } | NatsLogin::Token(_));
+        (is_sent && !nats.servers.iter().all(NatsServer::is_tls)).then(|| {
+            "history.nats.servers: the password or token is sent to servers with nats:// without TLS unless they ask for it; \
+             write tls://, or use credentials_file"
+                .to_owned()
+        })
     }
 
     /// A target that is made for a lab has the namespace of the template.
@@ -59,6 +70,21 @@ mod tests {
         );
         let file: ConfigFile = serde_saphyr::from_str(&file).unwrap();
         file.validate().unwrap().warnings().len()
+    }
+
+    #[test]
+    fn a_login_that_may_be_sent_without_tls_is_reported() {
+        let of = |servers: &str, login: &str| {
+            let history = format!("history: {{nats: {{servers: [{servers}]{login}}}}}\n");
+            warnings(&format!("kubernetes: {{namespaces: retain}}\n{history}"))
+        };
+        for login in [", token_file: /t", ", user: a, password_file: /p"] {
+            assert_eq!(of("'nats://a'", login), 1);
+            assert_eq!(of("'tls://a', 'nats://b'", login), 1);
+            assert_eq!(of("'tls://a', 'tls://b'", login), 0);
+        }
+        assert_eq!(of("'nats://a'", ", credentials_file: /c"), 0);
+        assert_eq!(of("'nats://a'", ""), 0);
     }
 
     #[test]

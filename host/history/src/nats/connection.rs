@@ -95,7 +95,10 @@ async fn connect(nats: &Arc<Nats>, instance: &str) -> Result<Client, NatsError> 
         .name(format!("wasmspawner {instance}"))
         .connection_timeout(CONNECT)
         .request_timeout(Some(ANSWER))
-        .ping_interval(PING_EVERY);
+        .ping_interval(PING_EVERY)
+        // A server that another one names may be reached without TLS, and would get the login.
+        .ignore_discovered_servers()
+        .require_tls(nats.servers.iter().all(NatsServer::is_tls));
     if let Some(ca_file) = &nats.ca_file {
         options = options.add_root_certificates(ca_file.clone());
     }

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::{self, ErrorCode};
 use bytes::Bytes;
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -32,7 +33,6 @@ use tokio::time::{sleep, timeout};
 use wasmspawner_core::config::Nats;
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::{LabelValue, Username};
-use wasmspawner_core::policy::usage::DaysOfUser;
 use wasmspawner_core::record::operation_record::OperationRecord;
 
 use self::connection::{ANSWER, Connection};
@@ -63,6 +63,12 @@ const EXPIRE_EVERY: Duration = Duration::from_mins(1);
 /// How often a process that may not write now looks whether it may.
 const MAY_WRITE_EVERY: Duration = Duration::from_millis(100);
 
+/// The number of times that NATS may refuse a change before it is given up.
+const REFUSALS: u8 = 5;
+
+/// The status by which NATS says that a request is wrong.
+const BAD_REQUEST: usize = 400;
+
 /// The time to learn what the process has written that led before.
 const TAKE_OVER: Duration = Duration::from_secs(30);
 
@@ -71,8 +77,10 @@ const TAKE_OVER: Duration = Duration::from_secs(30);
 enum Content {
     /// The record of an operation, as it is when it is written.
     Record(Arc<Shared>),
-    /// Any other value of a key; `None` if the key is deleted.
-    Value(Option<Bytes>),
+    /// What a user has used, as it is when it is written.
+    Days(Username),
+    /// Any other value of a key.
+    Value(Bytes),
     /// A message of the stream, about this operation.
     Event(JobId, Bytes),
 }
@@ -142,23 +150,19 @@ impl Drop for NatsStore {
 
 impl Store for NatsStore {
     fn send(&self, write: Write) {
-        let mut waiting = self.shared.lock();
         match write {
-            Write::Changed(record, happenings) => waiting.push_record(&record, &happenings),
-            Write::Days(user, days) => waiting.push_days(user, days.as_ref()),
+            Write::Changed(record, happenings) => {
+                // Written down before the lock is taken, for which others wait.
+                let changes = changes_of(&record, &happenings);
+                self.shared.lock().push(changes);
+            }
+            Write::Days(user, _) => self.shared.lock().push([of_days(user)]),
             Write::Seen(now) if (self.shared.may_write)() => {
-                waiting.push_value(Key::Seen, &json!(now.as_second()));
+                self.shared.lock().push([of_value(Key::Seen, &json!(now.as_second()))]);
             }
             Write::Seen(_) => {}
-            // A process that has not led has nothing to write.
-            Write::Flush(done) if waiting.queue.is_empty() && !(self.shared.may_write)() => {
-                let _ = done.try_send(());
-            }
-            // Whoever waits is told at once that it is in vain.
-            Write::Flush(_) if self.is_failing() || !(self.shared.may_write)() => {}
-            Write::Flush(done) => waiting.flushes.push(done),
+            Write::Flush(done) => self.shared.flush(done),
         }
-        drop(waiting);
         self.shared.filled.notify_one();
     }
 
@@ -171,6 +175,7 @@ impl Store for NatsStore {
     }
 
     fn lead(&self, number: u64) {
+        self.shared.memory.begin_to_write();
         self.lead.send_replace(Some(number));
     }
 
@@ -180,38 +185,37 @@ impl Store for NatsStore {
 }
 
 impl Waiting {
-    fn push_record(&mut self, record: &Arc<Shared>, happenings: &[Happening]) {
-        let (job_id, copy) = (record.job_id(), record.copy());
-        for happening in happenings {
-            match event::message(&copy, happening) {
-                Ok(message) => {
-                    self.queue.push(Change { key: None, content: Content::Event(job_id, message.into()) });
-                }
-                Err(error) => tracing::error!(%error, %job_id, "an event of the history cannot be written"),
-            }
-            if matches!(happening, Happening::Begun) {
-                let value = json!({ "job_id": job_id, "kind": copy.kind, "started_at": copy.started_at });
-                self.push_value(Key::Lab(copy.key.lab.clone()), &value);
-            }
-        }
-        let content = Content::Record(Arc::clone(record));
-        self.queue.push(Change { key: Some(Key::Job(job_id)), content });
+    fn push(&mut self, changes: impl IntoIterator<Item = Change<Content>>) {
+        changes.into_iter().for_each(|change| self.queue.push(change));
     }
+}
 
-    fn push_days(&mut self, user: Username, days: Option<&DaysOfUser>) {
-        match days.map(serde_json::to_vec).transpose() {
-            Ok(value) => {
-                let content = Content::Value(value.map(Bytes::from));
-                self.queue.push(Change { key: Some(Key::Usage(user)), content });
-            }
-            Err(error) => tracing::error!(%error, "the use of a user cannot be written"),
+/// What is written of a record that has changed.
+fn changes_of(record: &Arc<Shared>, happenings: &[Happening]) -> Vec<Change<Content>> {
+    let job_id = record.job_id();
+    let mut changes = Vec::with_capacity(happenings.len() + 2);
+    for happening in happenings {
+        match record.get(|record| event::message(record, happening)) {
+            Ok(message) => changes.push(Change::new(None, Content::Event(job_id, message.into()))),
+            Err(error) => tracing::error!(%error, %job_id, "an event of the history cannot be written"),
+        }
+        if matches!(happening, Happening::Begun) {
+            changes.push(record.get(|record| {
+                let value = json!({ "job_id": job_id, "kind": record.kind, "started_at": record.started_at });
+                of_value(Key::Lab(record.key.lab.clone()), &value)
+            }));
         }
     }
+    changes.push(Change::new(Some(Key::Job(job_id)), Content::Record(Arc::clone(record))));
+    changes
+}
 
-    fn push_value(&mut self, key: Key, value: &serde_json::Value) {
-        let content = Content::Value(Some(value.to_string().into()));
-        self.queue.push(Change { key: Some(key), content });
-    }
+fn of_days(user: Username) -> Change<Content> {
+    Change::new(Some(Key::Usage(user.clone())), Content::Days(user))
+}
+
+fn of_value(key: Key, value: &serde_json::Value) -> Change<Content> {
+    Change::new(Some(key), Content::Value(value.to_string().into()))
 }
 
 impl Task {
@@ -237,6 +241,8 @@ impl Task {
     ) -> Result<Infallible, NatsError> {
         let span = Duration::try_from(self.memory.keep.span).unwrap_or_default();
         let connection = Connection::open(&self.nats, &self.instance, span).await?;
+        // Somebody may have made the buckets anew.
+        self.lock().revisions.clear();
         let mut follower = Follower::start(&connection).await?;
         let mut greatest = WriterNumber::default();
         let mut expire = tokio::time::interval(EXPIRE_EVERY);
@@ -263,6 +269,8 @@ impl Task {
             .await
             .map_err(|_| NatsError::TimedOut { action: "take over the history" })??;
         drop(follower);
+        self.memory.days.complete();
+        self.push_unstored_days();
         let writer = Writer::new(connection, WriterNumber::of_leader(leadership, greatest));
         self.knows(Knowledge::Complete);
         self.works();
@@ -319,15 +327,14 @@ impl Task {
                 Ok(record) => self.learn_record(*job_id, record, stored.revision),
                 Err(error) => unreadable(&error),
             },
-            (Key::Usage(user), Some(value)) => match serde_json::from_slice(value) {
+            (Key::Usage(user), value) => match value.map(serde_json::from_slice).transpose() {
                 Ok(days) => {
-                    if let Some(more) = self.memory.learn_days(user, days) {
-                        self.lock().push_days(user.clone(), Some(&more));
+                    if self.memory.days.learn(user, days) {
+                        self.lock().push([of_days(user.clone())]);
                     }
                 }
                 Err(error) => unreadable(&error),
             },
-            (Key::Usage(user), None) => self.memory.forget_days(user),
             (Key::Seen, Some(value)) => {
                 let at = serde_json::from_slice(value).ok();
                 self.memory.learn_last_seen(at.and_then(|at| Timestamp::from_second(at).ok()));
@@ -340,12 +347,37 @@ impl Task {
         if record.job_id == job_id
             && let Learned::Unsaved(record) = self.memory.learn(record, revision)
         {
-            self.lock().push_record(&record, &[]);
+            self.lock().push(changes_of(&record, &[]));
+        }
+    }
+
+    /// Tells whoever waits once everything is written.
+    fn flush(&self, done: mpsc::SyncSender<()>) {
+        let may_write = (self.may_write)();
+        let mut waiting = self.lock();
+        if waiting.queue.is_empty() && !may_write {
+            // A process that has not led has nothing to write.
+            let _ = done.try_send(());
+        } else if may_write && !self.failing.load(Ordering::Relaxed) {
+            waiting.flushes.push(done);
+        }
+        // Otherwise `done` is dropped, which says at once that it is in vain.
+    }
+
+    /// Queues what the memory has of users of whom the bucket has nothing.
+    fn push_unstored_days(&self) {
+        let users = self.memory.days.users();
+        let mut waiting = self.lock();
+        for user in users {
+            if !waiting.revisions.contains_key(&Key::Usage(user.clone())) {
+                waiting.push([of_days(user)]);
+            }
         }
     }
 
     /// Writes what waits, in groups. What fails is tried again.
     async fn write_all(&self, writer: &Writer, pause: &mut Duration) -> Result<Infallible, NatsError> {
+        let mut is_told = false;
         loop {
             let batch = self.next_batch().await;
             self.until_allowed().await;
@@ -356,10 +388,19 @@ impl Task {
                 let lost = || NatsError::jetstream("write the history", "the connection is lost");
                 batch.iter().map(|_| Err(lost())).collect()
             };
-            let mut failed = None;
+            let (mut failed, mut is_refused) = (None, false);
             for ((ticket, change), fate) in batch.into_iter().zip(fates) {
                 match fate {
                     Ok(written) => self.note_fate(&change, &written),
+                    Err(error) if is_refusal(&error) => {
+                        is_refused = true;
+                        if !self.lock().queue.put_last(change, REFUSALS)
+                            && !std::mem::replace(&mut is_told, true)
+                        {
+                            let error = with_causes(&error);
+                            tracing::error!(error, "NATS refuses a part of the history, which is left out");
+                        }
+                    }
                     Err(error) => {
                         self.lock().queue.put_back(ticket, change);
                         failed = Some(error);
@@ -367,8 +408,11 @@ impl Task {
                 }
             }
             let Some(error) = failed else {
-                self.works();
                 *pause = FIRST_PAUSE;
+                self.works();
+                if is_refused {
+                    sleep(*pause).await;
+                }
                 continue;
             };
             if writer.connection.client.connection_state() == State::Connected && is_gone(&error) {
@@ -410,7 +454,10 @@ impl Task {
                     writer.add(writer.connection.event_subject(job_id), ticket, message.clone()).await
                 }
                 (Content::Record(record), Some(key)) => match record.to_json() {
-                    Some(Ok(value)) => writer.put(key, Some(value.into()), record.revision()).await,
+                    Some(Ok(value)) => match writer.put(key, Some(value.into()), record.revision()).await? {
+                        Written::TooLarge => self.write_without_events(writer, key, record).await,
+                        written => Ok(written),
+                    },
                     Some(Err(error)) => {
                         tracing::error!(%error, key = key.name(), "a record cannot be written down");
                         Ok(Written::TooLarge)
@@ -420,19 +467,51 @@ impl Task {
                 },
                 (Content::Value(value), Some(key)) => {
                     let known = self.lock().revisions.get(key).copied().unwrap_or_default();
-                    writer.put(key, value.clone(), known).await
+                    writer.put(key, Some(value.clone()), known).await
                 }
-                (Content::Record(_) | Content::Value(_), None) => Ok(Written::TooLarge),
+                (Content::Days(user), Some(key)) => {
+                    let known = self.lock().revisions.get(key).copied().unwrap_or_default();
+                    match self.memory.days.of(user).map(|days| serde_json::to_vec(&days)).transpose() {
+                        Ok(value) => writer.put(key, value.map(Bytes::from), known).await,
+                        Err(error) => {
+                            tracing::error!(%error, key = key.name(), "the use of a user cannot be written down");
+                            Ok(Written::TooLarge)
+                        }
+                    }
+                }
+                (Content::Record(_) | Content::Days(_) | Content::Value(_), None) => Ok(Written::TooLarge),
             }
         };
         let late = |_| NatsError::TimedOut { action: "write the history" };
         timeout(ANSWER * 2, within).await.map_err(late)?
     }
 
+    /// Writes what matters most of a record that is too large.
+    async fn write_without_events(
+        &self,
+        writer: &Writer,
+        key: &Key,
+        record: &Shared,
+    ) -> Result<Written, NatsError> {
+        tracing::warn!(
+            key = key.name(),
+            "a record of the history is too large for NATS; it is written without its events"
+        );
+        match record.to_json_without_events() {
+            Ok(value) => writer.put(key, Some(value.into()), record.revision()).await,
+            Err(error) => {
+                tracing::error!(%error, key = key.name(), "a record cannot be written down");
+                Ok(Written::TooLarge)
+            }
+        }
+    }
+
     fn note_fate(&self, change: &Change<Content>, written: &Written) {
         match (written, &change.content, &change.key) {
             (Written::At(revision), Content::Record(record), _) => record.set_revision(*revision),
-            (Written::At(revision), Content::Value(_), Some(key)) if key.bucket() == Bucket::Usage => {
+            (Written::At(revision), Content::Value(_) | Content::Days(_), Some(key))
+                if key.bucket() == Bucket::Usage =>
+            {
                 self.lock().revisions.insert(key.clone(), *revision);
             }
             (Written::At(_), ..) => {}
@@ -463,7 +542,12 @@ impl Task {
     }
 
     fn knows(&self, knowledge: Knowledge) {
-        self.knowledge.send_if_modified(|known| std::mem::replace(known, knowledge) != knowledge);
+        self.knowledge.send_if_modified(|known| {
+            // What was complete stays complete when the connection is made anew.
+            let is_more = *known < knowledge;
+            *known = (*known).max(knowledge);
+            is_more
+        });
     }
 
     fn works(&self) {
@@ -506,8 +590,19 @@ async fn lost(connection: &Connection) {
 
 /// True if what is to be written to does not exist any more.
 fn is_gone(error: &NatsError) -> bool {
-    let NatsError::JetStream { source, .. } = error else { return false };
-    source
-        .downcast_ref::<PublishError>()
-        .is_some_and(|error| error.kind() == PublishErrorKind::StreamNotFound)
+    publish_error(error).is_some_and(|error| error.kind() == PublishErrorKind::StreamNotFound)
+}
+
+/// True if NATS takes this change in particular for wrong, so that it says the same next time. A store that is full or has no
+/// leader now takes it later.
+fn is_refusal(error: &NatsError) -> bool {
+    let answer = publish_error(error).and_then(std::error::Error::source);
+    answer.and_then(|answer| answer.downcast_ref::<jetstream::Error>()).is_some_and(|answer| {
+        answer.code() == BAD_REQUEST && answer.error_code() != ErrorCode::ACCOUNT_RESOURCES_EXCEEDED
+    })
+}
+
+fn publish_error(error: &NatsError) -> Option<&PublishError> {
+    let NatsError::JetStream { source, .. } = error else { return None };
+    source.downcast_ref()
 }

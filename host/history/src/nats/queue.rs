@@ -14,6 +14,14 @@ pub(super) struct Change<T> {
     pub(super) key: Option<Key>,
     /// What is to be written.
     pub(super) content: T,
+    /// How often NATS has refused it.
+    refusals: u8,
+}
+
+impl<T> Change<T> {
+    pub(super) fn new(key: Option<Key>, content: T) -> Self {
+        Self { key, content, refusals: 0 }
+    }
 }
 
 /// The changes that wait, oldest first.
@@ -66,6 +74,21 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Puts a change that was refused behind all others, so that it does not stop them, unless there is a later one of its
+    /// key. Gives it up once it was refused `most` times, and returns false then.
+    pub(super) fn put_last(&mut self, mut change: Change<T>, most: u8) -> bool {
+        change.refusals += 1;
+        if change.key.as_ref().is_some_and(|key| self.tickets.contains_key(key)) {
+            return true;
+        }
+        if change.refusals >= most {
+            self.give_up();
+            return false;
+        }
+        self.push(change);
+        true
+    }
+
     /// Notes that a change was given up.
     pub(super) fn give_up(&mut self) {
         self.dropped += 1;
@@ -99,11 +122,11 @@ mod tests {
     use super::*;
 
     fn added(content: u32) -> Change<u32> {
-        Change { key: None, content }
+        Change::new(None, content)
     }
 
     fn of_job(job: u128, content: u32) -> Change<u32> {
-        Change { key: Some(Key::Job(JobId::new(uuid::Uuid::from_u128(job)))), content }
+        Change::new(Some(Key::Job(JobId::new(uuid::Uuid::from_u128(job)))), content)
     }
 
     fn contents(queue: &mut Queue<u32>) -> Vec<u32> {
@@ -141,6 +164,23 @@ mod tests {
             queue.put_back(ticket, change);
         }
         assert_eq!(contents(&mut queue), [11, 12, 13]);
+    }
+
+    #[test]
+    fn what_is_refused_goes_behind_all_others_and_is_given_up_at_last() {
+        let mut queue = Queue::new(9);
+        for it in [added(10), of_job(1, 11), added(12)] {
+            queue.push(it);
+        }
+        for (_, change) in queue.take(2) {
+            assert!(queue.put_last(change, 2));
+        }
+        let taken = queue.take(9);
+        assert_eq!(taken.iter().map(|(_, change)| change.content).collect::<Vec<_>>(), [12, 10, 11]);
+        queue.push(of_job(1, 13));
+        let kept: Vec<_> = taken.into_iter().skip(1).map(|(_, change)| queue.put_last(change, 2)).collect();
+        assert_eq!((kept, queue.dropped()), (vec![false, true], 1), "there is a later one of the job");
+        assert_eq!(contents(&mut queue), [13]);
     }
 
     proptest! {

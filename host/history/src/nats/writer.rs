@@ -1,8 +1,11 @@
 //! Writes one change, unless a later leader has written the same key.
 
+use std::error::Error as _;
+
 use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{Info, LastRawMessageErrorKind, Stream};
+use async_nats::jetstream::{self, ErrorCode};
 use async_nats::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 use uuid::Uuid;
@@ -71,7 +74,7 @@ impl Writer {
                         }
                         expected = revision;
                     }
-                    PublishErrorKind::MaxPayloadExceeded => return Ok(Written::TooLarge),
+                    _ if is_too_large(&error) => return Ok(Written::TooLarge),
                     _ => return Err(NatsError::jetstream(format!("write {}", key.name()), error)),
                 },
             }
@@ -90,7 +93,7 @@ impl Writer {
         headers.insert(NATS_MESSAGE_ID, format!("{}-{ticket}", self.process).as_str());
         match self.publish(subject, headers, message).await {
             Ok(sequence) => Ok(Written::At(sequence)),
-            Err(error) if error.kind() == PublishErrorKind::MaxPayloadExceeded => Ok(Written::TooLarge),
+            Err(error) if is_too_large(&error) => Ok(Written::TooLarge),
             Err(error) => Err(NatsError::jetstream("add an event", error)),
         }
     }
@@ -110,6 +113,13 @@ impl Writer {
         let answer = self.connection.jetstream.publish_with_headers(subject, headers, payload).await?;
         Ok(answer.await?.sequence)
     }
+}
+
+/// True if the entry is larger than the server (`max_payload`) or the stream (`max_msg_size`) takes.
+fn is_too_large(error: &PublishError) -> bool {
+    let answer = error.source().and_then(|answer| answer.downcast_ref::<jetstream::Error>());
+    error.kind() == PublishErrorKind::MaxPayloadExceeded
+        || answer.is_some_and(|answer| answer.error_code() == ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM)
 }
 
 /// Reads the version and the writer of the last entry of a subject. Without one, the version is 0.

@@ -63,3 +63,16 @@ async fn a_token_over_tls_with_an_authority_of_the_site() {
         "the certificate is not of a known authority"
     );
 }
+
+/// A login is never sent without TLS to a server that is written with `tls://`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_tls_is_refused_where_tls_is_asked_for() {
+    let Some(server) = NatsServer::start(own_address(), "authorization { token: s3cret }") else {
+        return println!("{SKIPPED}");
+    };
+    let login = format!(", \"token_file\": \"{}\"", secret(&server, "token", "s3cret"));
+    let process = Process::of("hub", config(&server.url().replace("nats://", "tls://"), &login));
+    process.begin_to_lead(1);
+    let known = tokio::time::timeout(std::time::Duration::from_secs(1), process.history.complete()).await;
+    assert!(known.is_err() && process.history.is_failing());
+}
