@@ -13,7 +13,15 @@ INGRESSES = {
     "H, A": {"hub", "labs"},
     "A": {"admin"},
 }
-PLACES = {"user": "ada", "server": "gpu", "kernel": "k1", "pool": "p1", "target": "t1", "blueprint": "b1"}
+PLACES = {
+    "user": "ada",
+    "server": "gpu",
+    "kernel": "k1",
+    "pool": "p1",
+    "target": "t1",
+    "blueprint": "b1",
+    "job_id": "01a1fd9e-deb5-7652-a3d6-2d71fc436701",
+}
 
 
 def routes():
