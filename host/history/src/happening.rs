@@ -1,9 +1,9 @@
-//! What happens in an operation.
+//! The happenings of an operation, for other programs.
 
 use wasmspawner_core::lifecycle::progress::LoggedEntry;
 use wasmspawner_core::record::operation_record::NotedFinding;
 
-/// What has happened in an operation.
+/// A happening in an operation.
 #[derive(Debug, Clone)]
 pub(super) enum Happening {
     /// The operation began.

@@ -66,19 +66,19 @@ async fn go_on(
     so_far: UserUse,
     until: Instant,
 ) -> Result<Decided, Ended> {
-    let interrupted = |why: &str| Ended::Interrupted(why.to_owned());
+    let ended = |why: &str| Ended::Interrupted(why.to_owned());
     // A process that takes over finds all of them at once, and new spawns beside them.
     let slot = timeout_at(until, context.spawn_slots.acquire()).await;
-    let _slot = slot.map_err(|_| interrupted("no spawn could begin in time"))?;
+    let _slot = slot.map_err(|_| ended("no spawn could begin in time"))?;
     let CutOff { key, operation, spawn, place, .. } = cut_off;
     let names = context.names(key).map_err(|error| Ended::Interrupted(error.to_string()))?;
     let creator = context.cluster(place).creator;
     let left = until.saturating_duration_since(Instant::now());
     let found = creator.own_secret(place.namespace.as_str(), names.object.as_str(), spawn, left).await;
     let found = found.map_err(|error| Ended::Interrupted(error.to_string()))?;
-    let secret = found.ok_or_else(|| interrupted("its Secret does not exist"))?;
+    let secret = found.ok_or_else(|| ended("its Secret does not exist"))?;
     let text = secret.data.as_ref().and_then(|data| data.get(REQUEST_KEY));
-    let text = text.ok_or_else(|| interrupted("its Secret has no request"))?;
+    let text = text.ok_or_else(|| ended("its Secret has no request"))?;
     let request = KeptRequest::from_secret(text.0.clone())
         .read(operation.job_id, cut_off.request, key.clone(), cut_off.requested_by.clone())
         .map_err(|error| Ended::Interrupted(error.to_string()))?;
@@ -88,12 +88,12 @@ async fn go_on(
         Err(error) => return Err(Ended::Interrupted(error.to_string())),
     };
     if approved.names.pod != place.pod {
-        return Err(interrupted("its pod would have another name"));
+        return Err(ended("its pod would have another name"));
     }
     let left = until.saturating_duration_since(Instant::now());
     let decided = decide_here(context, &approved, operation, spawn, left).await.map_err(Ended::Failed)?;
     if !matches!(decided.destination, Destination::OwnPod { .. }) || !decided.objects.fit(&secret) {
-        return Err(interrupted("its policies or the configuration decide otherwise now"));
+        return Err(ended("its policies or the configuration decide otherwise now"));
     }
     remember_volumes(context, &decided).await.map_err(Ended::Failed)?;
     Ok(decided)

@@ -15,9 +15,10 @@ const MAX_LAST_CHARS: usize = 300;
 
 /// Returns the last lines of a log in one line, without credentials. `None` if there is no text.
 pub(super) fn last_words(log: &str) -> Option<String> {
-    let lines = log.lines().map(printable).filter(|line| !line.is_empty());
-    let lines: Vec<String> = lines.map(|line| redact_line(&line)).collect();
-    let text = lines[lines.len().saturating_sub(MAX_LAST_LINES)..].join(" / ");
+    let last = log.lines().rev().map(printable).filter(|line| !line.is_empty()).take(MAX_LAST_LINES);
+    let mut lines: Vec<String> = last.map(|line| redact_line(&line)).collect();
+    lines.reverse();
+    let text = lines.join(" / ");
     let cut = text.chars().count().saturating_sub(MAX_LAST_CHARS);
     match text.char_indices().nth(cut) {
         None => None,
