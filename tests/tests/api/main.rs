@@ -23,6 +23,7 @@ mod faults;
 mod forgotten;
 mod history;
 mod jobs;
+mod kept_namespace;
 mod kernel_rules;
 mod kernels;
 mod lab;

@@ -17,6 +17,9 @@ pub enum Event {
     Decided(Result<LabTimeLimits, Failure>),
     /// The policies answered, and the lab has to wait for an environment. The text is the reason of the wait, in words.
     EnvironmentNeeded(LabTimeLimits, String),
+    /// The policies answered, and the lab cannot have the namespace that was kept: it differs from the one that the lab
+    /// needs. The policies are asked again when it is gone.
+    NamespaceDiffers,
     /// The lab has an environment, or will not get one.
     Bound(Result<(), Failure>),
     /// The objects were created, or could not be.

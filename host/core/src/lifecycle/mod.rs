@@ -39,7 +39,7 @@ pub use admit::{Admission, Refusal, admit_release, admit_spawn, admit_stop};
 pub use effect::{Effect, Ending, Outcome};
 pub use event::{Event, LabTimeLimits};
 pub use failure::{Blame, Failure};
-pub use lab::{Deletion, Failed, Lab, LabStatus, Phase, Running, SpawnStep, Starting};
+pub use lab::{Deletion, Failed, KeptNamespace, Lab, LabStatus, Phase, Running, SpawnStep, Starting};
 pub use observed::{Observed, PodPresence, Presence};
 pub use operation::{Operation, OperationKind, TimeLimits};
 pub use plan::{Plan, RecordState, plan};

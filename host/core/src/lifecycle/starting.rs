@@ -17,7 +17,10 @@ const CREATING: u8 = 10;
 
 impl Lab {
     pub(super) fn on_spawn_accepted(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
-        if !matches!(self.phase, Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_)) {
+        if !matches!(
+            self.phase,
+            Phase::Absent | Phase::NamespaceKept(_) | Phase::CleaningUp(_) | Phase::Failed(_)
+        ) {
             return;
         }
         self.limits = self.usual_limits;
@@ -44,6 +47,21 @@ impl Lab {
     fn decide(&mut self, effects: &mut Vec<Effect>) {
         publish(DECIDING, "Checking the request", effects);
         self.enter(SpawnStep::Deciding);
+    }
+
+    /// Has the kept namespace replaced, and then the lab decided again.
+    pub(super) fn replace_namespace(&mut self, effects: &mut Vec<Effect>) {
+        if !self.is_at(SpawnStep::Deciding) {
+            return;
+        }
+        let what = format!(
+            "Waiting until the namespace of the previous {0} is gone, because this {0} needs another",
+            self.noun()
+        );
+        effects.push(Effect::Publish(Entry::Info(what)));
+        self.in_flight.forget(Request::Decide);
+        self.give_up_namespace(effects);
+        self.enter(SpawnStep::Cleaning);
     }
 
     fn enter(&mut self, step: SpawnStep) {

@@ -22,6 +22,7 @@ impl Lab {
             Event::EnvironmentNeeded(terms, what) => {
                 self.wait_for_environment(terms, what, now, &mut effects);
             }
+            Event::NamespaceDiffers => self.replace_namespace(&mut effects),
             Event::Bound(result) => self.on_bound(result, now, &mut effects),
             Event::Created(result) => self.on_created(result, now, &mut effects),
             Event::Observed(observed) => self.on_observed(*observed, policy, now, &mut effects),
@@ -34,7 +35,7 @@ impl Lab {
                 self.advance_deletion(now, &mut effects);
             }
             Event::RequestFailed(failure) => self.on_request_failed(&failure, &mut effects),
-            Event::Tick => self.on_tick(now),
+            Event::Tick => self.on_tick(now, &mut effects),
         }
         effects
     }
@@ -88,21 +89,26 @@ impl Lab {
         }
     }
 
-    fn on_tick(&mut self, now: Timestamp) {
+    fn on_tick(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         let deadline = self.operation.map(|operation| operation.deadline);
         match &mut self.phase {
             Phase::Starting(starting) => starting.overdue |= deadline.is_some_and(|deadline| now >= deadline),
             Phase::Stopping(deletion) => deletion.expire(now),
-            Phase::Absent | Phase::Running(_) | Phase::CleaningUp(_) | Phase::Failed(_) => {}
+            Phase::NamespaceKept(kept) if now >= kept.until => self.delete_kept_namespace(now, effects),
+            Phase::Absent
+            | Phase::NamespaceKept(_)
+            | Phase::Running(_)
+            | Phase::CleaningUp(_)
+            | Phase::Failed(_) => {}
         }
     }
 
     /// Removes a failed lab that failed before `before` and has no objects left. Returns true if the lab was removed.
-    pub fn forget_failure(&mut self, before: Timestamp) -> bool {
+    pub fn forget_failure(&mut self, before: Timestamp, now: Timestamp) -> bool {
         let forget =
             matches!(&self.phase, Phase::Failed(Failed { at, .. }) if *at < before) && self.is_settled();
         if forget {
-            self.phase = Phase::Absent;
+            self.phase = self.ended(now);
         }
         forget
     }

@@ -10,6 +10,10 @@ pub(crate) enum Act {
     Decide(bool),
     /// The policies choose an environment.
     NeedEnvironment,
+    /// The policies choose a lab that cannot have the namespace that was kept.
+    NeedNamespace,
+    /// Somebody else deletes the namespace that is kept.
+    NamespaceGoes,
     FinishBind(bool),
     FinishCreate(bool),
     Show(Stage),
@@ -41,6 +45,8 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         2 => Just(Act::Stop),
         4 => prop::bool::weighted(0.8).prop_map(Act::Decide),
         1 => Just(Act::NeedEnvironment),
+        2 => Just(Act::NeedNamespace),
+        1 => Just(Act::NamespaceGoes),
         2 => prop::bool::weighted(0.8).prop_map(Act::FinishBind),
         4 => prop::bool::weighted(0.8).prop_map(Act::FinishCreate),
         6 => Just(Act::ChainAnswer),

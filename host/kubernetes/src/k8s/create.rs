@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest::{LabObject, LabObjects, ObjectKind};
-use wasmspawner_core::names::labels::{JOB_ID_LABEL, SPAWN_LABEL};
+use wasmspawner_core::names::labels::{JOB_ID_LABEL, KEPT_ANNOTATION, SPAWN_LABEL};
 use wasmspawner_core::record::volumes::other_owner;
 
 use super::error::says_no_such_kind;
@@ -56,19 +56,22 @@ impl Creator {
     /// Creates a lab within the time `within`: first the namespace, then the Secret with the request and the quota, then
     /// everything else in parallel, and last the pod, because the quota has to count it. An object that exists already
     /// and does not belong to the spawn whose record has `spawn_uid` is left alone, and the creation fails. The creation
-    /// also fails if a volume claim belongs to another user.
+    /// also fails if a volume claim belongs to another user. The namespace with the uid `kept_namespace` was made for an
+    /// earlier lab of the server and is used again if it is like the one of `objects`.
     pub async fn create_lab(
         &self,
         objects: &LabObjects,
         spawn_uid: &str,
+        kept_namespace: Option<&str>,
         within: Duration,
         cancel: CancellationToken,
     ) -> Result<CreatedLab, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        let (namespace, inside) = self.create_most(objects, spawn_uid, &retry_policy).await?;
+        let spawn = Spawn { uid: spawn_uid, kept_namespace };
+        let (namespace, inside) = self.create_most(objects, spawn, &retry_policy).await?;
         self.check_claims_of_the_site(objects, &retry_policy).await?;
         let pod = LabObject::from(objects.last().clone());
-        let pod = self.create_object(&pod, spawn_uid, &retry_policy, inside.as_ref()).await?;
+        let pod = self.create_object(&pod, spawn, &retry_policy, inside.as_ref()).await?;
         if let Some(quota) = &objects.resource_quota {
             QuotaCount::from_quota(quota, &self.client, &retry_policy).includes_pod().await?;
         }
@@ -84,20 +87,19 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<(), KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        self.create_most(objects, spawn_uid, &retry_policy).await.map(drop)
+        let spawn = Spawn { uid: spawn_uid, kept_namespace: None };
+        self.create_most(objects, spawn, &retry_policy).await.map(drop)
     }
 
     /// Creates all objects except the pod. Returns the namespace if it is among them.
     async fn create_most(
         &self,
         objects: &LabObjects,
-        spawn_uid: &str,
+        spawn: Spawn<'_>,
         retry_policy: &RetryPolicy,
     ) -> Result<(Option<Namespace>, Option<Inside>), KubernetesError> {
         let namespace = match objects.first() {
-            Some(namespace) => {
-                Some(parse(self.create_object(namespace, spawn_uid, retry_policy, None).await?)?)
-            }
+            Some(namespace) => Some(parse(self.create_object(namespace, spawn, retry_policy, None).await?)?),
             None => None,
         };
         let inside = self.inside(namespace.as_ref());
@@ -110,9 +112,7 @@ impl Creator {
             // Waits for all of them even if one fails, so that no request is still under way when the lab is deleted
             // again.
             let created = join_all(
-                objects
-                    .iter()
-                    .map(|object| self.create_object(object, spawn_uid, retry_policy, inside.as_ref())),
+                objects.iter().map(|object| self.create_object(object, spawn, retry_policy, inside.as_ref())),
             );
             created.await.into_iter().collect::<Result<Vec<_>, _>>()?;
         }
@@ -128,7 +128,8 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<Pod, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        parse(self.create_object(&LabObject::from(pod), spawn_uid, &retry_policy, None).await?)
+        let spawn = Spawn { uid: spawn_uid, kept_namespace: None };
+        parse(self.create_object(&LabObject::from(pod), spawn, &retry_policy, None).await?)
     }
 
     /// Returns the Secret of this name if it belongs to the spawn. The service may not read Secrets where labs are; a patch
@@ -191,7 +192,7 @@ impl Creator {
     async fn create_object(
         &self,
         object: &LabObject,
-        spawn_uid: &str,
+        spawn: Spawn<'_>,
         retry_policy: &RetryPolicy,
         inside: Option<&Inside>,
     ) -> Result<DynamicObject, KubernetesError> {
@@ -209,7 +210,15 @@ impl Creator {
             inside,
         };
         match object {
-            LabObject::Namespace(_) | LabObject::Pod(_) => creation.create_own(spawn_uid).await,
+            LabObject::Namespace(_) => {
+                let same = |found: &DynamicObject, wanted: &DynamicObject| {
+                    let is_kept =
+                        spawn.kept_namespace.is_some_and(|uid| found.metadata.uid.as_deref() == Some(uid));
+                    same_job(found, wanted) || is_kept && kept_as(found) == kept_as(wanted)
+                };
+                creation.create_own(spawn.uid, same).await
+            }
+            LabObject::Pod(_) => creation.create_own(spawn.uid, same_job).await,
             LabObject::RetainedNamespace(_) => creation.create_to_stay(self.retained.as_ref()).await,
             LabObject::PersistentVolumeClaim(wanted) => {
                 let claim = creation.create_or_keep().await?;
@@ -217,11 +226,11 @@ impl Creator {
                 Ok(claim)
             }
             LabObject::ResourceQuota(wanted) => {
-                let created = creation.create_own_unread(spawn_uid).await?;
+                let created = creation.create_own_unread(spawn.uid).await?;
                 QuotaCount::from_quota(wanted, &self.client, retry_policy).begun().await?;
                 Ok(created)
             }
-            _ => creation.create_own_unread(spawn_uid).await,
+            _ => creation.create_own_unread(spawn.uid).await,
         }
     }
 }
@@ -233,6 +242,15 @@ pub struct CreatedLab {
     pub namespace: Option<Namespace>,
     /// The pod.
     pub pod: Pod,
+}
+
+/// The spawn that objects are created for.
+#[derive(Clone, Copy)]
+struct Spawn<'a> {
+    /// The uid of its record.
+    uid: &'a str,
+    /// The uid of the namespace of an earlier lab that it may have.
+    kept_namespace: Option<&'a str>,
 }
 
 /// An object that is to be created.
@@ -257,13 +275,17 @@ struct Inside {
 impl Creation<'_> {
     /// Creates an object that must belong to the spawn. An existing object of the spawn is returned, because the answer
     /// to an earlier attempt was lost. An existing object of anybody else is an error.
-    async fn create_own(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
+    async fn create_own(
+        &self,
+        spawn_uid: &str,
+        is_same: impl Fn(&DynamicObject, &DynamicObject) -> bool,
+    ) -> Result<DynamicObject, KubernetesError> {
         self.create_or(|found| {
             if !belongs_to(&found.metadata, spawn_uid) {
                 return Err(self.taken());
             }
             // An object of an earlier spawn of the lab is being deleted, and must be gone first.
-            Ok(found.metadata.deletion_timestamp.is_none() && same_job(found, &self.object))
+            Ok(found.metadata.deletion_timestamp.is_none() && is_same(found, &self.object))
         })
         .await
     }
@@ -451,6 +473,11 @@ fn refuse_claim_of_another(claim: &ObjectMeta, lab: &ObjectMeta) -> Result<(), K
 fn same_job(one: &DynamicObject, other: &DynamicObject) -> bool {
     let job = |object: &DynamicObject| object.metadata.labels.as_ref()?.get(JOB_ID_LABEL).cloned();
     job(one) == job(other)
+}
+
+/// The digest by which a kept namespace is compared with the one that a lab needs.
+fn kept_as(namespace: &DynamicObject) -> Option<&String> {
+    namespace.metadata.annotations.as_ref()?.get(KEPT_ANNOTATION)
 }
 
 fn parse<K: Resource + DeserializeOwned>(object: DynamicObject) -> Result<K, KubernetesError> {

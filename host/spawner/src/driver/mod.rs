@@ -241,6 +241,11 @@ impl Driver {
                     let effects = self.lab.step(event, self.context.restart_policy(), self.context.now());
                     self.carry_out(effects);
                 }
+                Effect::GiveUpNamespace => {
+                    if let Some(observer) = &mut self.observer {
+                        observer.give_up_namespace();
+                    }
+                }
                 Effect::MarkProvisioned => {
                     let (context, key) = (Arc::clone(&self.context), self.key.lab.clone());
                     tokio::spawn(async move { requests::mark_provisioned(&context, &key).await });
@@ -371,7 +376,7 @@ impl Driver {
 
     /// Removes a lab that failed before this time, once no object of it is left.
     fn forget_failure(&mut self, before: Timestamp) {
-        if self.lab.forget_failure(before) {
+        if self.lab.forget_failure(before, self.context.now()) {
             self.publish();
         }
     }
