@@ -64,6 +64,8 @@ pub(crate) struct Remaining {
     pub(crate) gone: bool,
     /// True if no object of the lab is left at its own place. Its claim may still exist.
     pub(crate) objects_gone: bool,
+    /// True if the lab's own namespace was not to be deleted.
+    pub(crate) namespace_kept: bool,
     /// Other places where objects are left.
     pub(crate) remains: Vec<Place>,
 }
@@ -163,7 +165,7 @@ pub(crate) async fn delete_pod(
 pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
     let RestToDelete { place, own, remains, reclaim, kept_namespace } = rest;
     let answer = async {
-        let spawn = own.spawn.clone();
+        let (spawn, namespace_kept) = (own.spawn.clone(), kept_namespace.is_some());
         let objects_gone = delete_objects(&context, &place, own, (reclaim, kept_namespace), within).await?
             == DeletionAnswer::Gone;
         let claim_gone = delete_claim(&context, &place, &spawn).await?;
@@ -174,7 +176,7 @@ pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, withi
                 left.push(elsewhere);
             }
         }
-        Ok(Remaining { gone: objects_gone && claim_gone, objects_gone, remains: left })
+        Ok(Remaining { gone: objects_gone && claim_gone, objects_gone, namespace_kept, remains: left })
     };
     TaskResult::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
 }

@@ -362,7 +362,7 @@ impl Driver {
             if left.objects_gone {
                 observer.rest_is_gone();
                 let cluster = self.context.cluster(observer.place());
-                if observer.namespace().is_some() && observer.kept_namespace().is_none() {
+                if observer.namespace().is_some() && !left.namespace_kept {
                     let uid = observer.namespace().map(|namespace| namespace.uid);
                     let name = observer.place().namespace.as_str();
                     cluster.store.remove_namespace(name, uid.as_deref());
