@@ -28,7 +28,7 @@ use crate::request::prefix::Prefix;
     paths(
         crate::routes::labs::list_labs, crate::routes::lab_status::get_lab_status, crate::routes::lab_lookup::find_lab, crate::routes::lab::get_lab, crate::routes::lab::stop_lab, crate::routes::spawn::spawn_lab,
         crate::routes::events::follow_events, crate::routes::history::get_history, crate::routes::jobs::get_job, crate::routes::volumes::get_volumes,
-        crate::routes::volumes::release_volumes, crate::routes::spawn_form::get_spawn_form,
+        crate::routes::volumes::release_volumes, crate::routes::spawn_form::get_spawn_form, crate::routes::spawn_form::get_spawn_form_again,
         crate::routes::kernels::list_kernels, crate::routes::kernels::start_kernel, crate::routes::kernels::get_kernel, crate::routes::kernels::stop_kernel,
         crate::routes::kernels::follow_kernel_events, crate::routes::kernels::signal_kernel, crate::routes::kernels::restart_kernel,
         crate::routes::kernels::connect_launcher, crate::routes::kernels::report_process,
@@ -40,7 +40,7 @@ use crate::request::prefix::Prefix;
         crate::routes::forgotten::list_forgotten, crate::routes::retained::list_retained, crate::routes::orphans::list_orphans, crate::routes::orphans::delete_orphans,
         crate::routes::policies::list_policies, crate::routes::policies::reload_policies, crate::routes::config::reload_config, get_openapi, browse,
     ),
-    components(schemas(wire::Blueprint, wire::BlueprintChoice, wire::ResolvedBlueprint, wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::Job, wire::RetainedObject, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabLookup, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    components(schemas(wire::Blueprint, wire::BlueprintChoice, wire::ResolvedBlueprint, wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::Job, wire::RetainedObject, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabLookup, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::SpawnFormBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
     tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "dask", description = "Dask pools that labs start"), (name = "environments", description = "Where labs run"), (name = "blueprints", description = "Descriptions of labs that users choose"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab, and what stays when labs end"), (name = "document", description = "This description")),
 )]

@@ -40,7 +40,7 @@ use crate::routes::policies::{list_policies, reload_policies};
 use crate::routes::prepulls::list_prepulls;
 use crate::routes::retained::list_retained;
 use crate::routes::spawn::spawn_lab;
-use crate::routes::spawn_form::get_spawn_form;
+use crate::routes::spawn_form::{get_spawn_form, get_spawn_form_again};
 use crate::routes::volumes::{get_volumes, release_volumes};
 
 /// A route below the prefix.
@@ -78,6 +78,7 @@ fn lab_routes() -> Vec<Route> {
         of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
         of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
         of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
+        of_server("POST", "/spawn-form/{username}", "", post(get_spawn_form_again)),
         of_server("GET", "/images/{username}", "", get(get_image_menu)),
         of_server("GET", "/blueprints/{username}", "", get(list_blueprint_choices)),
         of_server("GET", "/blueprints/{username}", "/resolved/{blueprint}", get(resolve_blueprint)),

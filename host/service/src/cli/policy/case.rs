@@ -26,6 +26,8 @@ pub(super) struct Case {
     pub(super) server: String,
     /// The options: for `form.parse` as they were submitted, otherwise as they were parsed.
     pub(super) options: Options,
+    /// The submission with which the server was last started, for `form.render`.
+    pub(super) last_options: Options,
     pub(super) action: Action,
     child: Option<CaseChild>,
     /// The user's other present use.
@@ -141,6 +143,7 @@ impl Default for Case {
             user: ada,
             server: String::new(),
             options: Options::new(),
+            last_options: Options::new(),
             action: Action::Spawn,
             child: None,
             present: PresentUse::default(),
@@ -194,7 +197,7 @@ impl Case {
             };
             past_days.add(day.days_ago, Timestamp::now(), used);
         }
-        Subject { child, use_of_user: self.present, past_days: Arc::new(past_days), blueprint: None }
+        Subject { child, use_of_user: self.present, past_days: Arc::new(past_days), ..Subject::default() }
     }
 
     /// Returns the values of template fields, with the names that a site has by default.
