@@ -1,17 +1,14 @@
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::metadata::{self};
+use super::metadata;
 use super::objects::LabObject;
 use super::pod_security;
 use crate::config::NamespaceReclaim;
-use crate::names::labels::{
-    ENFORCE_LABEL, OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION, of_installation,
-};
+use crate::names::labels::{ENFORCE_LABEL, OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION};
 use crate::policy::ValidatedSpawn;
 
-/// Builds the namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not
-/// changed if it exists. Returns `None` where all labs are in one namespace that the operator has created.
+/// Builds the namespace: the lab's own, or a retained one. A retained namespace gets those labels only
+/// that are the same for all labs, and is not changed if it exists. Returns `None` where all labs are in one namespace that the operator has created.
 pub(super) fn build(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Option<LabObject> {
     match spawn.namespaces {
         NamespaceReclaim::Delete => Some(LabObject::Namespace(own(spawn, pod, digest))),
@@ -35,10 +32,5 @@ fn own(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Namespace {
 }
 
 fn retained(spawn: &ValidatedSpawn) -> Namespace {
-    let metadata = ObjectMeta {
-        name: Some(spawn.names.namespace.to_string()),
-        labels: Some(of_installation(&spawn.instance)),
-        ..ObjectMeta::default()
-    };
-    Namespace { metadata, ..Namespace::default() }
+    Namespace { metadata: metadata::of_retained_namespace(spawn), ..Namespace::default() }
 }

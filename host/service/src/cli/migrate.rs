@@ -13,6 +13,8 @@ use serde_json::Value;
 use wasmspawner_core::config::ConfigFile;
 use wasmspawner_migration::{Migration, Target, ValuesFile};
 
+use super::migrate_nublado::NubladoArgs;
+
 const EXAMPLES: &str = "\
 Examples:
   wasmspawner migrate zero-to-jupyterhub -f values.yaml
@@ -38,6 +40,8 @@ pub(super) struct MigrateArgs {
 enum From {
     /// Convert values of the Helm chart of JupyterHub, with the settings of its KubeSpawner
     ZeroToJupyterhub(ValuesArgs),
+    /// Convert values of the Helm chart of Nublado, the spawner of the Rubin Science Platform
+    Nublado(NubladoArgs),
     /// Convert a configuration of JupyterHub in Python: the settings of its KubeSpawner that are literals
     JupyterhubConfig(PythonArgs),
 }
@@ -81,6 +85,7 @@ impl MigrateArgs {
     pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         match self.from {
             From::ZeroToJupyterhub(args) => args.run(out),
+            From::Nublado(args) => args.run(out),
             From::JupyterhubConfig(args) => args.run(out),
         }
     }
@@ -88,11 +93,7 @@ impl MigrateArgs {
 
 impl ValuesArgs {
     fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-        let parse = |path: &PathBuf| {
-            let name = path.display().to_string();
-            ValuesFile::parse(&name, &read(path)?).map_err(anyhow::Error::msg)
-        };
-        let files = self.files.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
+        let files = values_files(&self.files)?;
         let migration =
             wasmspawner_migration::migrate(&files, &self.to.target()).map_err(anyhow::Error::msg)?;
         self.to.finish(migration, &self.files, out)
@@ -117,31 +118,51 @@ impl TargetArgs {
         }
     }
 
-    /// Writes the files, and prints the report.
     fn finish(
         &self,
-        mut migration: Migration,
+        migration: Migration,
         files: &[PathBuf],
         out: &mut impl Write,
     ) -> anyhow::Result<ExitCode> {
-        for (key, problem) in problems(&migration.config) {
-            migration.report.invalid(&key, &problem);
-        }
-        let open = migration.report.open();
-        let report = format!("# Report\n\n{}", migration.report.text());
-        if let Some(folder) = &self.output {
-            let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-            write_all(folder, &migration, &self.target(), &names.join(", "), &report)?;
-        }
-        write!(out, "{report}")?;
-        let summary = match open {
-            0 => "Nothing is to be decided.".to_owned(),
-            1 => "1 entry is to be decided.".to_owned(),
-            _ => format!("{open} entries are to be decided."),
-        };
-        writeln!(out, "{summary}")?;
-        Ok(if open == 0 { ExitCode::SUCCESS } else { ExitCode::from(OPEN) })
+        let hub = of_the_hub(migration.root, &self.target());
+        finish(migration, self.output.as_deref(), files, &[("hub-values.yaml", hub)], out)
     }
+}
+
+/// Writes the new files, with `further` ones, and prints the report.
+pub(super) fn finish(
+    mut migration: Migration,
+    output: Option<&Path>,
+    files: &[PathBuf],
+    further: &[(&str, String)],
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    for (key, problem) in problems(&migration.config) {
+        migration.report.invalid(&key, &problem);
+    }
+    let open = migration.report.open();
+    let report = format!("# Report\n\n{}", migration.report.text());
+    if let Some(folder) = output {
+        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        write_all(folder, &migration, further, &names.join(", "), &report)?;
+    }
+    write!(out, "{report}")?;
+    let summary = match open {
+        0 => "Nothing is to be decided.".to_owned(),
+        1 => "1 entry is to be decided.".to_owned(),
+        _ => format!("{open} entries are to be decided."),
+    };
+    writeln!(out, "{summary}")?;
+    Ok(if open == 0 { ExitCode::SUCCESS } else { ExitCode::from(OPEN) })
+}
+
+/// Reads files of values.
+pub(super) fn values_files(paths: &[PathBuf]) -> anyhow::Result<Vec<ValuesFile>> {
+    let parse = |path: &PathBuf| {
+        let name = path.display().to_string();
+        ValuesFile::parse(&name, &read(path)?).map_err(anyhow::Error::msg)
+    };
+    paths.iter().map(parse).collect()
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
@@ -165,19 +186,20 @@ fn problems(config: &Value) -> Vec<(String, String)> {
 fn write_all(
     folder: &Path,
     migration: &Migration,
-    target: &Target,
+    further: &[(&str, String)],
     names: &str,
     report: &str,
 ) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let head = format!("# Made by `wasmspawner migrate` of {names}.\n");
     let yaml = |value: &Value| anyhow::Ok(head.clone() + &serde_saphyr::to_string(value)?);
-    for (name, text) in [
+    let own = [
         ("wasmspawner.yaml", yaml(&migration.config)?),
         ("chart-values.yaml", yaml(&migration.chart_values)?),
-        ("hub-values.yaml", head.clone() + &of_the_hub(migration.root, target)),
         ("report.md", report.to_owned()),
-    ] {
+    ];
+    let further = further.iter().map(|(name, text)| (*name, head.clone() + text));
+    for (name, text) in own.into_iter().chain(further) {
         let path = folder.join(name);
         // A value may be confidential although it does not look like it.
         let mut file =

@@ -16,6 +16,7 @@ mod images;
 mod jobs;
 mod labs;
 mod migrate;
+mod migrate_nublado;
 pub mod names;
 mod plain;
 mod policy;
