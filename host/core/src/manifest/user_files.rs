@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use crate::users::identity::{Identity, in_user_files};
 
-/// Returns the base, and one line for the user with their home and the shell `/bin/bash`.
+/// Returns the base, and one line for the user with their name for people, their home and the shell `/bin/bash`.
 pub(super) fn passwd(base: &str, identity: &Identity, home: &str) -> String {
     let name = in_user_files(identity.username.as_str());
     let Identity { uid, gid, .. } = identity;
-    format!("{base}{name}:x:{uid}:{gid}::{home}:/bin/bash\n")
+    let shown = identity.display_name.as_deref().map(in_user_files).unwrap_or_default();
+    format!("{base}{name}:x:{uid}:{gid}:{shown}:{home}:/bin/bash\n")
 }
 
 /// Returns the base, and one line for each group that has a GID. The user is listed as a member of all groups but their
@@ -46,6 +47,12 @@ mod tests {
     fn the_user_gets_one_line() {
         let expected = "root:x:0:0::/root:/bin/sh\nrra:x:4266950:4266950::/home/rra:/bin/bash\n";
         assert_eq!(passwd("root:x:0:0::/root:/bin/sh\n", &rra(), "/home/rra"), expected);
+    }
+
+    #[test]
+    fn the_line_has_the_name_for_people() {
+        let rachel = Identity { display_name: Some("Rachel: (?)\n".to_owned()), ..rra() };
+        assert_eq!(passwd("", &rachel, "/u/r"), "rra:x:4266950:4266950:Rachel_ (?)_:/u/r:/bin/bash\n");
     }
 
     #[test]

@@ -10,9 +10,6 @@ use crate::draft::is_nothing;
 const TYPES: [&str; 5] = ["release", "weekly", "daily", "releaseCandidate", "experimental"];
 
 pub(super) fn source_and_prepull(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    // Nublado always pulls images in advance, on the nodes of labs.
-    reader.set_service("images.nodes", json!({}));
-    reader.set_service("images.prepull", json!({}));
     for (path, key, value) in reader.entries(path, value) {
         let of_policy = format!("images.{key}");
         match key {

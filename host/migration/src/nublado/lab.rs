@@ -233,9 +233,9 @@ fn inithome(reader: &mut Reader<'_>, path: &str, value: &Value) {
 /// Copies all secrets to labs, and gives those with a variable or a path of their own to the policy, too.
 fn secrets(reader: &mut Reader<'_>, path: &str, value: &Value) {
     let Some(Value::Array(secrets)) = reader.fit(path, value, &shape::SECRETS) else { return };
-    for secret in &secrets {
+    for (at, secret) in secrets.iter().enumerate() {
         let (Some(name), Some(key)) = (secret.get("secretName"), secret.get("secretKey")) else {
-            reader.other_form(path);
+            reader.other_form(&format!("{path}[{at}]"));
             continue;
         };
         add_secret(reader, json!({"name": name, "key": key}));

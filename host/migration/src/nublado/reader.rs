@@ -53,6 +53,8 @@ impl<'a> Reader<'a> {
                     "user_scopes": {"bot-jupyterhub": ["admin:jupyterhub"]}
                 }
             },
+            // Nublado always pulls images in advance, on the nodes of labs.
+            "images": {"nodes": {}, "prepull": {}},
             "kubernetes": {"namespace": target.service_namespace},
             // As Nublado calls them, so that whoever looks for a user's claims finds them where they were.
             "names": {

@@ -171,6 +171,7 @@ fn what_a_person_decides_is_listed_and_left_out() {
         ("{sizes: [{size: small, cpu: 1, memory: 4Gi, gpu: 1}]}", "lab.sizes[0].gpu"),
         ("{volumes: [x]}", "lab.volumes[0]"),
         ("{env: {A: [1]}}", "lab.env.A"),
+        ("{secrets: [{secretName: s}]}", "lab.secrets[0]"),
         ("{spawnTimeout: soon}", "lab.spawnTimeout"),
         ("{namespaceAnnotations: {a: '{{ name }}'}}", "lab.namespaceAnnotations.a"),
         ("{fileBrowserRoot: root}", "lab.fileBrowserRoot"),

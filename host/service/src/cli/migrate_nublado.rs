@@ -15,6 +15,7 @@ Examples:
   wasmspawner migrate nublado -f values.yaml -f values-site.yaml --base-url https://data.example.org --ingress 10.1.2.3 \\
       --output moved
   wasmspawner check --config moved/wasmspawner.yaml
+  wasmspawner policy run policies/policy_rubin.wasm build-pod.customize --config moved/rubin.yaml --user ada
 
 values.yaml is that of Nublado's chart; it has the sizes of labs, their variables and files. The exit code is 0 if nothing
 has to be decided by a person, 3 if something has to, and 1 if the files cannot be read.";
@@ -60,6 +61,7 @@ impl NubladoArgs {
             gafaelfawr: self.gafaelfawr,
         };
         let migration = migrate_nublado(&files, &target).map_err(anyhow::Error::msg)?;
-        finish(migration, self.output.as_deref(), &self.files, &[], out)
+        let policy = serde_saphyr::to_string(&migration.config["policies"][0]["config"])?;
+        finish(migration, self.output.as_deref(), &self.files, &[("rubin.yaml", policy)], out)
     }
 }
