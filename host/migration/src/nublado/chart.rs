@@ -3,9 +3,12 @@
 use serde_json::{Value, json};
 
 use super::reader::Reader;
-use super::{CONFIG, controller, duration};
+use super::{controller, duration};
 use crate::draft::is_nothing;
 use crate::values_file::below;
+
+/// The key of the controller's configuration.
+pub(super) const CONFIG: &str = "controller.config";
 
 const OF_THE_HUB: &str = "is about the Hub and its proxy, which Nublado's chart goes on installing";
 const OF_THE_CHART: &str = "is about a part of Nublado's chart that this service does not replace";

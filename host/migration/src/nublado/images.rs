@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::duration;
 use super::reader::Reader;
-use super::shape::{self, Shape};
+use super::shape::{self, Shape, to_policy};
 use crate::draft::is_nothing;
 
 const TYPES: [&str; 5] = ["release", "weekly", "daily", "releaseCandidate", "experimental"];
@@ -19,10 +19,10 @@ pub(super) fn source_and_prepull(reader: &mut Reader<'_>, path: &str, value: &Va
             "prepullTimeout" => span(reader, &path, value, "images.prepull.time_limit"),
             "dockerCredentialsPath" => credentials(reader, &path),
             "recommendedTag" | "numReleases" | "numWeeklies" | "numDailies" | "cycle" => {
-                reader.to_policy(&path, &of_policy, value, &Shape::Scalar);
+                to_policy(reader, &path, &of_policy, value, &Shape::Scalar);
             }
             "pin" | "aliasTags" => {
-                reader.to_policy(&path, &of_policy, value, &Shape::List);
+                to_policy(reader, &path, &of_policy, value, &Shape::List);
             }
             _ => reader.unknown(&path),
         }
@@ -36,7 +36,7 @@ fn source(reader: &mut Reader<'_>, path: &str, value: &Value) {
     {
         credentials(reader, &format!("{path}.credentialsPath"));
     }
-    let Some(source) = reader.to_policy(path, "images.source", &value, &shape::SOURCE) else { return };
+    let Some(source) = to_policy(reader, path, "images.source", &value, &shape::SOURCE) else { return };
     let text = |key: &str| source.get(key).and_then(Value::as_str);
     let repository = match (text("type"), text("repository")) {
         (Some("docker"), Some(repository)) => {
@@ -78,7 +78,7 @@ pub(super) fn dropdown(reader: &mut Reader<'_>, path: &str, value: &Value) {
         match key {
             _ if is_nothing(value) => reader.not_needed(&path, "has no value"),
             _ if TYPES.contains(&key) => {
-                let filter = reader.to_policy(&path, &format!("dropdownMenu.{key}"), value, &shape::FILTER);
+                let filter = to_policy(reader, &path, &format!("dropdownMenu.{key}"), value, &shape::FILTER);
                 if filter.is_some_and(|filter| filter.get("number") == Some(&json!(0))) {
                     reader.open(
                         &format!("{path}.number"),

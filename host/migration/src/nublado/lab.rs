@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::reader::Reader;
-use super::shape::{self, Shape};
+use super::shape::{self, Shape, fit, to_policy};
 use super::{duration, images, storage};
 use crate::becomes::plain_text;
 use crate::draft::is_nothing;
@@ -55,34 +55,34 @@ fn one(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
         | "homeDirectorySchema"
         | "homedirSuffix"
         | "homeVolumeName" => {
-            reader.to_policy(path, &of_policy, value, &Shape::Scalar);
+            to_policy(reader, path, &of_policy, value, &Shape::Scalar);
             if key.starts_with("homedir") {
                 let to = format!("policies[rubin].config.{of_policy}, and lab.user_files.home");
                 reader.carried(path, &to, "");
             }
         }
         "labStartCommand" => {
-            reader.to_policy(path, &of_policy, value, &Shape::List);
+            to_policy(reader, path, &of_policy, value, &Shape::List);
         }
         "sizes" => {
-            reader.to_policy(path, &of_policy, value, &shape::SIZES);
+            to_policy(reader, path, &of_policy, value, &shape::SIZES);
         }
         "env" => env(reader, path, value),
         "extraAnnotations" => annotations(reader, path, value),
         "nodeSelector" => {
-            let labels = reader.to_policy(path, &of_policy, value, &Shape::Texts);
+            let labels = to_policy(reader, path, &of_policy, value, &Shape::Texts);
             reader.set_service("images.nodes.selector", labels.unwrap_or_else(|| json!({})));
         }
         "tolerations" => tolerations(reader, path, value),
         "affinity" => {
             reader.grants.affinity = true;
-            reader.to_policy(path, &of_policy, value, &Shape::Free);
+            to_policy(reader, path, &of_policy, value, &Shape::Free);
         }
         "spawnTimeout" => time_limit(reader, path, key, value, ("spawn_seconds", MAX_SPAWN)),
         "deleteTimeout" => time_limit(reader, path, key, value, ("delete_seconds", MAX_DELETE)),
         "volumes" => storage::volumes(reader, path, value),
         "volumeMounts" => {
-            reader.to_policy(path, &of_policy, value, &shape::MOUNTS);
+            to_policy(reader, path, &of_policy, value, &shape::MOUNTS);
         }
         "initContainers" => init_containers(reader, path, value),
         "standardInithome" | "standardInitcontainers" => inithome(reader, path, value),
@@ -90,20 +90,20 @@ fn one(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
         "pullSecret" => pull_secret(reader, path, value),
         "nss" => nss(reader, path, value),
         "files" => {
-            if let Some(files) = reader.fit(path, value, &Shape::Texts) {
+            if let Some(files) = fit(reader, path, value, &Shape::Texts) {
                 reader.set_service("lab.files", files);
                 reader.carried(path, "lab.files", "");
             }
         }
         "runtimeMountsDir" => {
-            if let Some(Value::String(folder)) = reader.to_policy(path, &of_policy, value, &Shape::Scalar) {
+            if let Some(Value::String(folder)) = to_policy(reader, path, &of_policy, value, &Shape::Scalar) {
                 let folder = folder.trim_end_matches('/');
                 reader.set_service("lab.secrets_path", format!("{folder}/secrets").into());
                 reader.carried(path, "lab.secrets_path, and policies[rubin].config.lab.runtimeMountsDir", "");
             }
         }
         "namespacePrefix" => {
-            if let Some(prefix) = reader.fit(path, value, &Shape::Scalar) {
+            if let Some(prefix) = fit(reader, path, value, &Shape::Scalar) {
                 let prefix = plain_text(&prefix).replace('{', "{{").replace('}', "}}");
                 reader.set_service("names.namespace", format!("{prefix}-{{user_server}}").into());
                 reader.carried(path, "names.namespace", "");
@@ -111,7 +111,7 @@ fn one(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
         }
         "namespaceAnnotations" => namespace_annotations(reader, path, value),
         "application" => {
-            if let Some(application) = reader.fit(path, value, &Shape::Scalar) {
+            if let Some(application) = fit(reader, path, value, &Shape::Scalar) {
                 reader.set_service("lab.argo_cd.instance", application);
                 reader.carried(path, "lab.argo_cd.instance", "");
             }
@@ -148,7 +148,7 @@ fn one(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
 }
 
 fn env(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let Some(Value::Object(variables)) = reader.fit(path, value, &Shape::Texts) else { return };
+    let Some(Value::Object(variables)) = fit(reader, path, value, &Shape::Texts) else { return };
     for (name, value) in variables {
         reader.set_env(&name, value);
     }
@@ -156,7 +156,7 @@ fn env(reader: &mut Reader<'_>, path: &str, value: &Value) {
 }
 
 fn annotations(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let carried = reader.to_policy(path, "lab.extraAnnotations", value, &Shape::Texts);
+    let carried = to_policy(reader, path, "lab.extraAnnotations", value, &Shape::Texts);
     for key in carried.iter().filter_map(Value::as_object).flat_map(Map::keys) {
         if let Some((prefix, _)) = key.split_once('/') {
             reader.grants.metadata.insert(format!("{prefix}/"));
@@ -165,7 +165,9 @@ fn annotations(reader: &mut Reader<'_>, path: &str, value: &Value) {
 }
 
 fn tolerations(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let Some(carried) = reader.to_policy(path, "lab.tolerations", value, &shape::TOLERATIONS) else { return };
+    let Some(carried) = to_policy(reader, path, "lab.tolerations", value, &shape::TOLERATIONS) else {
+        return;
+    };
     let tolerations = carried.as_array().into_iter().flatten();
     let keys: Vec<_> = tolerations.filter_map(|toleration| toleration.get("key").cloned()).collect();
     reader.set_service("images.nodes.tolerated_taints", keys.into());
@@ -174,14 +176,14 @@ fn tolerations(reader: &mut Reader<'_>, path: &str, value: &Value) {
 /// Carries a time limit over, and raises the service's own limit for it.
 fn time_limit(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value, (of_service, max): (&str, u64)) {
     let Some(seconds) = duration::seconds(value) else { return reader.other_form(path) };
-    reader.to_policy(path, &format!("lab.{key}"), value, &Shape::Scalar);
+    to_policy(reader, path, &format!("lab.{key}"), value, &Shape::Scalar);
     if seconds > max {
         reader.set_service(&format!("lab.max_time_limits.{of_service}"), seconds.into());
     }
 }
 
 fn init_containers(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let Some(mut carried) = reader.to_policy(path, "lab.initContainers", value, &shape::INIT_CONTAINERS)
+    let Some(mut carried) = to_policy(reader, path, "lab.initContainers", value, &shape::INIT_CONTAINERS)
     else {
         return;
     };
@@ -232,7 +234,7 @@ fn inithome(reader: &mut Reader<'_>, path: &str, value: &Value) {
 
 /// Copies all secrets to labs, and gives those with a variable or a path of their own to the policy, too.
 fn secrets(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let Some(Value::Array(secrets)) = reader.fit(path, value, &shape::SECRETS) else { return };
+    let Some(Value::Array(secrets)) = fit(reader, path, value, &shape::SECRETS) else { return };
     for (at, secret) in secrets.iter().enumerate() {
         let (Some(name), Some(key)) = (secret.get("secretName"), secret.get("secretKey")) else {
             reader.other_form(&format!("{path}[{at}]"));
@@ -249,7 +251,7 @@ fn secrets(reader: &mut Reader<'_>, path: &str, value: &Value) {
 }
 
 fn pull_secret(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let Some(Value::String(name)) = reader.fit(path, value, &Shape::Scalar) else {
+    let Some(Value::String(name)) = fit(reader, path, value, &Shape::Scalar) else {
         return reader.other_form(path);
     };
     add_secret(reader, json!({"name": name, "key": ".dockerconfigjson", "pull_secret": true}));
@@ -270,7 +272,7 @@ fn add_secret(reader: &mut Reader<'_>, secret: Value) {
 }
 
 fn nss(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let Some(Value::Object(files)) = reader.fit(path, value, &shape::NSS) else { return };
+    let Some(Value::Object(files)) = fit(reader, path, value, &shape::NSS) else { return };
     for (key, text) in files {
         let to = if key == "basePasswd" { "lab.user_files.passwd" } else { "lab.user_files.group" };
         let mut lines = plain_text(&text);
@@ -283,7 +285,7 @@ fn nss(reader: &mut Reader<'_>, path: &str, value: &Value) {
 }
 
 fn namespace_annotations(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let Some(Value::Object(annotations)) = reader.fit(path, value, &Shape::Texts) else { return };
+    let Some(Value::Object(annotations)) = fit(reader, path, value, &Shape::Texts) else { return };
     for (key, text) in annotations {
         let path = below(path, &key);
         match template(&plain_text(&text)) {

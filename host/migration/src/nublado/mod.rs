@@ -9,6 +9,7 @@ mod lab;
 mod reader;
 mod shape;
 mod storage;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -18,26 +19,10 @@ use crate::layers::layered;
 use crate::migration::Migration;
 use crate::values_file::ValuesFile;
 
+pub use target::NubladoTarget;
+
+use chart::CONFIG;
 use reader::Reader;
-
-/// The key of the controller's configuration.
-const CONFIG: &str = "controller.config";
-
-/// Facts about a site that the values of Nublado do not say.
-pub struct NubladoTarget {
-    /// The namespace of the Hub.
-    pub namespace: String,
-    /// The namespace of this service.
-    pub service_namespace: String,
-    /// The file of the policy `rubin`, relative to the configuration.
-    pub policy: String,
-    /// The URL of the site, such as `https://data.example.org`.
-    pub base_url: Option<String>,
-    /// The addresses from which the ingress connects.
-    pub ingress: Vec<String>,
-    /// Gafaelfawr's URL.
-    pub gafaelfawr: String,
-}
 
 /// Converts values files, of which later ones count over earlier ones. The chart's own `values.yaml` comes first.
 ///

@@ -2,8 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::NubladoTarget;
-use super::shape::{Shape, fitting};
+use super::target::NubladoTarget;
 use crate::migration::Migration;
 use crate::report::{Entry, Outcome, Report};
 use crate::values_file::{ValuesFile, below};
@@ -101,19 +100,6 @@ impl<'a> Reader<'a> {
     /// Sets a variable of all labs.
     pub(super) fn set_env(&mut self, name: &str, value: Value) {
         self.policy["lab"]["env"][name] = value;
-    }
-
-    /// Carries a key over to the same key of the policy, as far as it has the form. Returns what was carried over.
-    pub(super) fn to_policy(&mut self, path: &str, key: &str, value: &Value, shape: &Shape) -> Option<Value> {
-        let value = self.fit(path, value, shape)?;
-        self.carried(path, &format!("policies[rubin].config.{key}"), "");
-        self.set_policy(key, value.clone());
-        Some(value)
-    }
-
-    /// Returns the part of a value that has the form; the rest is reported.
-    pub(super) fn fit(&mut self, path: &str, value: &Value, shape: &Shape) -> Option<Value> {
-        fitting(self, path, value, shape)
     }
 
     pub(super) fn carried(&mut self, path: &str, to: &str, note: &str) {

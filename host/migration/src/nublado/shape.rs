@@ -97,8 +97,22 @@ pub(super) const FILTER: Shape = Keys(&[
 
 pub(super) const NSS: Shape = Keys(&[("basePasswd", Scalar), ("baseGroup", Scalar)]);
 
+/// Carries a key over to the same key of the policy, as far as it has the form. Returns what was carried over.
+pub(super) fn to_policy(
+    reader: &mut Reader<'_>,
+    path: &str,
+    key: &str,
+    value: &Value,
+    shape: &Shape,
+) -> Option<Value> {
+    let value = fit(reader, path, value, shape)?;
+    reader.carried(path, &format!("policies[rubin].config.{key}"), "");
+    reader.set_policy(key, value.clone());
+    Some(value)
+}
+
 /// Returns the part of a value that has the form, and reports the rest.
-pub(super) fn fitting(reader: &mut Reader<'_>, path: &str, value: &Value, shape: &Shape) -> Option<Value> {
+pub(super) fn fit(reader: &mut Reader<'_>, path: &str, value: &Value, shape: &Shape) -> Option<Value> {
     match (shape, value) {
         (Free, _) | (Scalar, Value::String(_) | Value::Number(_) | Value::Bool(_)) => Some(value.clone()),
         // Items of lists may have keys with `null`, which is as without the key.
@@ -117,7 +131,7 @@ pub(super) fn fitting(reader: &mut Reader<'_>, path: &str, value: &Value, shape:
         (List, Value::Array(items)) if items.iter().all(Value::is_string) => Some(value.clone()),
         (Keys(keys), Value::Object(entries)) => Some(known(reader, path, entries, keys)),
         (Maps(keys), Value::Array(items)) => {
-            let fit = |(at, item): (usize, &Value)| {
+            let item = |(at, item): (usize, &Value)| {
                 let path = format!("{path}[{at}]");
                 match item {
                     Value::Object(entries) => Some(known(reader, &path, entries, keys)),
@@ -127,7 +141,7 @@ pub(super) fn fitting(reader: &mut Reader<'_>, path: &str, value: &Value, shape:
                     }
                 }
             };
-            Some(items.iter().enumerate().filter_map(fit).collect())
+            Some(items.iter().enumerate().filter_map(item).collect())
         }
         _ => {
             reader.other_form(path);
@@ -137,15 +151,15 @@ pub(super) fn fitting(reader: &mut Reader<'_>, path: &str, value: &Value, shape:
 }
 
 fn known(reader: &mut Reader<'_>, path: &str, entries: &Map<String, Value>, keys: &[(&str, Shape)]) -> Value {
-    let mut fit = Map::new();
+    let mut kept = Map::new();
     for (key, value) in entries {
         let path = below(path, key);
         match keys.iter().find(|(known, _)| known == key) {
             Some((_, shape)) => {
-                fit.extend(fitting(reader, &path, value, shape).map(|value| (key.clone(), value)))
+                kept.extend(fit(reader, &path, value, shape).map(|value| (key.clone(), value)));
             }
             None => reader.unknown(&path),
         }
     }
-    fit.into()
+    kept.into()
 }

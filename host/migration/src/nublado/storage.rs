@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::reader::Reader;
-use super::shape;
+use super::shape::{self, to_policy};
 
 /// Keys of a volume that an older version of Nublado mounted by a claim of its own.
 const OF_CLAIMS: [&str; 3] = ["accessModes", "resources", "storageClassName"];
 
 pub(super) fn volumes(reader: &mut Reader<'_>, path: &str, value: &Value) {
-    let Some(mut carried) = reader.to_policy(path, "lab.volumes", value, &shape::VOLUMES) else { return };
+    let Some(mut carried) = to_policy(reader, path, "lab.volumes", value, &shape::VOLUMES) else { return };
     let mut converted = Vec::new();
     for (at, volume) in carried.as_array_mut().into_iter().flatten().enumerate() {
         let Some(source) = volume.get_mut("source").and_then(Value::as_object_mut) else { continue };

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use wasmspawner_migration::{NubladoTarget, migrate_nublado};
 
-use super::migrate::{finish, values_files};
+use super::migration_output::{finish, values_files};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -17,6 +17,7 @@ mod jobs;
 mod labs;
 mod migrate;
 mod migrate_nublado;
+mod migration_output;
 pub mod names;
 mod plain;
 mod policy;
