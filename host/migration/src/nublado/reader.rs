@@ -130,9 +130,13 @@ impl<'a> Reader<'a> {
         self.open(path, "has another form than Nublado 15 reads, and is left out", "Correct it");
     }
 
-    /// Reports a key whose entries are no map.
+    /// Returns the entries of a map, with their paths. Reports a value without entries.
     pub(super) fn entries<'v>(&mut self, path: &str, value: &'v Value) -> Vec<(String, &'v str, &'v Value)> {
         match value {
+            Value::Object(entries) if entries.is_empty() => {
+                self.not_needed(path, "has no value");
+                Vec::new()
+            }
             Value::Object(entries) => {
                 entries.iter().map(|(key, value)| (below(path, key), key.as_str(), value)).collect()
             }
