@@ -8,13 +8,14 @@ use super::pod_security;
 use crate::config::NamespaceReclaim;
 use crate::names::labels::{
     ENFORCE_LABEL, JOB_ID_LABEL, KEPT_ANNOTATION, OPERATION_ANNOTATION, OPERATION_SPAWN,
-    SPEC_DIGEST_ANNOTATION, of_installation,
+    SPEC_DIGEST_ANNOTATION,
 };
 use crate::policy::ValidatedSpawn;
 use crate::values::digest::Digest;
 
-/// Builds the namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not
-/// changed if it exists. Returns `None` where all labs are in one namespace that the operator has created.
+/// Builds the namespace: the lab's own, or a retained one. A retained namespace gets only those labels that are the same
+/// for all labs, and is not changed if it exists. Returns `None` where all labs are in one namespace that the operator has
+/// created.
 pub(super) fn build(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Option<LabObject> {
     match spawn.namespaces {
         NamespaceReclaim::Delete => Some(LabObject::Namespace(own(spawn, pod, digest))),
@@ -59,10 +60,5 @@ fn has_token(pod: &Pod) -> bool {
 }
 
 fn retained(spawn: &ValidatedSpawn) -> Namespace {
-    let metadata = ObjectMeta {
-        name: Some(spawn.names.namespace.to_string()),
-        labels: Some(of_installation(&spawn.instance)),
-        ..ObjectMeta::default()
-    };
-    Namespace { metadata, ..Namespace::default() }
+    Namespace { metadata: metadata::of_retained_namespace(spawn), ..Namespace::default() }
 }

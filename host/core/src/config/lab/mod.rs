@@ -3,6 +3,7 @@
 mod argo_cd;
 mod certificate;
 mod config;
+mod files;
 mod network_policy;
 mod readiness_probe;
 mod reserved_env;

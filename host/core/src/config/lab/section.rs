@@ -37,6 +37,9 @@ pub struct LabSection {
     pub argo_cd: Option<ArgoCd>,
     /// The first lines of the lab's `/etc/passwd` and `/etc/group`.
     pub user_files: UserFiles,
+    /// Text files in every lab, read-only, by their absolute path; at most 512 KiB together. A policy may mount a volume
+    /// above them, and nothing else in their place.
+    pub files: BTreeMap<String, String>,
     /// Keys of Secrets in the service's own namespace that are copied into every lab's Secret.
     pub secrets: Vec<SiteSecret>,
     /// Absolute path at which the user's token and the copied secrets are mounted as files; `null` to mount none.
@@ -84,6 +87,7 @@ impl Default for LabSection {
             annotations: BTreeMap::new(),
             argo_cd: Some(ArgoCd::default()),
             user_files: UserFiles::default(),
+            files: BTreeMap::new(),
             secrets: Vec::new(),
             secrets_path: Some("/etc/wasmspawner/secrets".to_owned()),
             network_policy: NetworkPolicyConfig::default(),
