@@ -214,6 +214,8 @@ impl Driver {
                 self.lab.in_flight.answered(request, now);
                 self.on_answer(answer);
             }
+            // The process ends. Another goes on with the lab.
+            Err(error) if error.is_cancelled() => {}
             Err(error) => {
                 tracing::error!(%error, ?request, "a task of a lab's driver panicked");
                 self.context.metrics.panicked();
