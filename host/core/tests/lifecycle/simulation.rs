@@ -110,6 +110,7 @@ impl Simulation {
                 let observed = self.observed();
                 self.on_event(Event::Observed(Box::new(observed)));
             }
+            Act::Note(note) => self.on_event(Event::CreationNoted(note.clone())),
             Act::ChainAnswer => self.answer(),
             Act::Show(stage) => {
                 if self.pod == Presence::Present {

@@ -16,6 +16,7 @@ use super::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
 use super::{Driver, Preparation, pool};
 use crate::decide::Destination;
 use crate::decide::again::CutOff;
+use crate::labs::message::Message;
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{CreatedLab, on_behalf_of};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
@@ -83,7 +84,10 @@ impl Driver {
                     (observer.spawn().to_owned(), observer.place().kind.cluster().cloned());
                 self.cancel_create = CancellationToken::new();
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
-                self.spawn_task(request, requests::create(context, decided, cluster, spawn, within, cancel));
+                let (labs, key, job_id) = (self.labs.clone(), self.key.clone(), self.job_id());
+                let note = move |note| labs.tell(&key, Message::CreationNoted(job_id, note));
+                let creation = requests::create(context, decided, cluster, spawn, within, cancel, note);
+                self.spawn_task(request, creation);
             }
             Request::StopChildren if self.key.is_lab() => {
                 let (labs, lab) = (self.labs.clone(), self.key.lab.clone());
