@@ -138,7 +138,13 @@ impl Lab {
             }
         };
         let (Entry::Info(text) | Entry::Error(text)) = &entry else { return };
-        if matches!(self.phase, Phase::Starting(_) | Phase::Running(_)) && self.first_time("note", text) {
+        // A note may come late. Of a lab that runs only errors are told.
+        let is_told = match self.phase {
+            Phase::Starting(_) => true,
+            Phase::Running(_) => matches!(entry, Entry::Error(_)),
+            _ => false,
+        };
+        if is_told && self.first_time("note", text) {
             effects.push(Effect::Publish(entry));
         }
     }
