@@ -30,6 +30,7 @@ mod lab;
 mod lab_server;
 mod lab_status;
 mod labs;
+mod logs;
 mod monitoring;
 mod openapi;
 mod ownership;

@@ -27,7 +27,7 @@ use crate::request::prefix::Prefix;
     ),
     paths(
         crate::routes::labs::list_labs, crate::routes::lab_status::get_lab_status, crate::routes::lab_lookup::find_lab, crate::routes::lab::get_lab, crate::routes::lab::stop_lab, crate::routes::spawn::spawn_lab,
-        crate::routes::events::follow_events, crate::routes::history::get_history, crate::routes::jobs::get_job, crate::routes::volumes::get_volumes,
+        crate::routes::events::follow_events, crate::routes::history::get_history, crate::routes::jobs::get_job, crate::routes::logs::get_logs, crate::routes::volumes::get_volumes,
         crate::routes::volumes::release_volumes, crate::routes::spawn_form::get_spawn_form, crate::routes::spawn_form::get_spawn_form_again,
         crate::routes::kernels::list_kernels, crate::routes::kernels::start_kernel, crate::routes::kernels::get_kernel, crate::routes::kernels::stop_kernel,
         crate::routes::kernels::follow_kernel_events, crate::routes::kernels::signal_kernel, crate::routes::kernels::restart_kernel,

@@ -35,6 +35,7 @@ use crate::routes::lab::{get_lab, stop_lab};
 use crate::routes::lab_lookup::find_lab;
 use crate::routes::lab_status::get_lab_status;
 use crate::routes::labs::list_labs;
+use crate::routes::logs::get_logs;
 use crate::routes::orphans::{delete_orphans, list_orphans};
 use crate::routes::policies::{list_policies, reload_policies};
 use crate::routes::prepulls::list_prepulls;
@@ -75,6 +76,7 @@ fn lab_routes() -> Vec<Route> {
         of_server("DELETE", "/labs/{username}", "", delete(stop_lab)),
         of_server("POST", "/labs/{username}", "/spawn", post(spawn_lab)),
         of_server("GET", "/labs/{username}", "/events", get(follow_events)),
+        of_server("GET", "/labs/{username}", "/logs", get(get_logs)),
         of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
         of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
         of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),

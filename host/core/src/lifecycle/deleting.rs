@@ -159,6 +159,7 @@ impl Lab {
         self.operation = Some(operation);
         self.published.clear();
         self.stage = None;
+        self.waits_for = None;
         self.in_flight.begin_operation();
         effects.push(Effect::Begin(operation));
     }

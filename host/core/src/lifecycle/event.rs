@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::{Ending, Failure, Observed, Operation};
+use super::{CreationNote, Ending, Failure, Observed, Operation};
 
 /// An event. An event that does not fit the state (a late answer, a repeated observation) changes nothing.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub enum Event {
     NamespaceDiffers,
     /// The lab has an environment, or will not get one.
     Bound(Result<(), Failure>),
+    /// Something happened while the objects are being created.
+    CreationNoted(CreationNote),
     /// The objects were created, or could not be.
     Created(Result<(), Failure>),
     /// The observed state of the cluster changed.

@@ -29,6 +29,8 @@ pub struct Lab {
     pub(super) observed: Observed,
     /// The latest stage of this operation, with reason and message.
     pub(super) stage: Option<(Stage, String, String)>,
+    /// The volume claim whose deletion the creation of the objects waits for, with what keeps it.
+    pub(super) waits_for: Option<(String, Option<String>)>,
     /// Reasons and messages that were published in this operation, so that each is published only once.
     pub(super) published: BTreeSet<(String, String)>,
     /// The service's time limits; a policy may set others for this lab.
@@ -164,6 +166,7 @@ impl Lab {
             in_flight: InFlight::default(),
             observed: Observed::nothing(),
             stage: None,
+            waits_for: None,
             published: BTreeSet::new(),
             usual_limits: limits,
             limits,

@@ -24,6 +24,7 @@ impl Lab {
             }
             Event::NamespaceDiffers => self.replace_namespace(&mut effects),
             Event::Bound(result) => self.on_bound(result, now, &mut effects),
+            Event::CreationNoted(note) => self.on_creation_noted(note, &mut effects),
             Event::Created(result) => self.on_created(result, now, &mut effects),
             Event::Observed(observed) => self.on_observed(*observed, policy, now, &mut effects),
             Event::Read(observed) => {
@@ -62,7 +63,8 @@ impl Lab {
             self.in_flight.on_effect_observed(Request::DeleteRest);
         }
         let analysis = self.observed.analysis.clone();
-        if !self.is_at(SpawnStep::Binding) {
+        let waits_for_claim = self.is_at(SpawnStep::Creating) && self.waits_for.is_some();
+        if !self.is_at(SpawnStep::Binding) && !waits_for_claim {
             self.stage = Some((analysis.stage, analysis.reason.clone(), analysis.message.clone()));
         }
         self.note_progress(before, now);

@@ -11,8 +11,8 @@ use crate::names::labels::SPAWN_LABEL;
 use crate::policy::{AccessMode, ClaimTemplate, Pair, ValidatedSpawn, VolumeSource};
 use crate::users::quota::Quantity;
 
-/// Builds the volume claims that are created if they do not exist. An existing claim is not changed: most of its fields
-/// are immutable, and its data belongs to the user.
+/// Builds the volume claims that are created if they do not exist. Of an existing claim only the size changes, to a larger
+/// one: most of its fields are immutable, and its data belongs to the user.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Vec<PersistentVolumeClaim> {
     let templates = spawn.volumes.iter().filter_map(|volume| match &volume.source {
         VolumeSource::Claim(claim) => Some((claim.claim_name.as_str(), claim.create.as_ref()?)),

@@ -8,6 +8,7 @@ mod claim;
 mod dask_pool;
 mod default_resources;
 mod env_config_map;
+mod fs_group;
 mod init_container;
 mod injection;
 mod kernel;

@@ -217,7 +217,7 @@ lab_object! {
     ConfigMap(ConfigMap): ConfigMap,
     /// The lab's Secret, or the registry credential.
     Secret(Secret): Secret,
-    /// A volume claim. It is created if it does not exist, and never changed.
+    /// A volume claim. It is created if it does not exist; an existing one only grows.
     PersistentVolumeClaim(Box<PersistentVolumeClaim>): PersistentVolumeClaim,
     /// The user's limits on resources.
     ResourceQuota(ResourceQuota): ResourceQuota,

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use wasmspawner_core::lifecycle::progress::Entry;
 use wasmspawner_core::lifecycle::stage::Stage;
 use wasmspawner_core::lifecycle::{
-    Event, KeptNamespace, LabStatus, LabTimeLimits, OperationKind, Phase, Presence, RecordState, Request,
-    plan,
+    CreationNote, Event, KeptNamespace, LabStatus, LabTimeLimits, OperationKind, Phase, Presence,
+    RecordState, Request, plan,
 };
 
 use act::{Act, act};
@@ -132,6 +132,30 @@ fn a_lab_that_needs_another_namespace_waits_until_the_kept_one_is_gone() {
         simulation.act(&act);
     }
     assert_eq!(simulation.lab.status(), Some(LabStatus::Running));
+}
+
+#[test]
+fn a_spawn_that_waits_for_an_old_claim_in_vain_names_it() {
+    let name = || "claim-ada".to_owned();
+    let waits = || Act::Note(CreationNote::WaitsForClaim { name: name(), kept_by: Some("a reason".into()) });
+    let failure = |acts: Vec<Act>| {
+        let mut simulation = Simulation::new();
+        for act in [vec![Act::Spawn, Act::Decide(true)], acts].concat() {
+            simulation.act(&act);
+        }
+        let failure = simulation.lab.failure().cloned().unwrap();
+        (failure.reason, failure.message)
+    };
+    let time_passes = [Act::Wait(3600), Act::ChainAnswer];
+    let (reason, message) =
+        failure([vec![waits(), Act::Show(Stage::Unknown)], time_passes.to_vec()].concat());
+    assert_eq!(reason, "StillBeingDeleted");
+    let expected =
+        "The lab was not ready in time: the old volume claim-ada is still being deleted (a reason)";
+    assert_eq!(message, expected);
+    let gone = Act::Note(CreationNote::ClaimGone(name()));
+    let (reason, _) = failure([vec![waits(), gone], time_passes.to_vec()].concat());
+    assert_eq!(reason, "SpawnTimeout", "it does not wait for the claim any more");
 }
 
 #[test]

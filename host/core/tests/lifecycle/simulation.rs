@@ -134,6 +134,7 @@ impl Simulation {
                 let observed = self.observed();
                 self.on_event(Event::Observed(Box::new(observed)));
             }
+            Act::Note(note) => self.on_event(Event::CreationNoted(note.clone())),
             act => self.act_on_cluster(act),
         }
     }
@@ -192,6 +193,7 @@ impl Simulation {
             }
             Act::Spawn
             | Act::Stop
+            | Act::Note(_)
             | Act::Decide(_)
             | Act::NeedEnvironment
             | Act::NeedNamespace

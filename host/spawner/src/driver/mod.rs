@@ -198,6 +198,11 @@ impl Driver {
             }
             Message::ClusterAway(cluster, away) => self.publish_cluster_away(cluster.as_ref(), away),
             Message::Env { spawn, env } => self.learn_env(&spawn, env),
+            Message::CreationNoted(job_id, note) => {
+                if self.job_id() == job_id {
+                    self.on_event(Event::CreationNoted(note));
+                }
+            }
             Message::Housekeeping => self.forget_old_failure(),
             Message::ForgetFailure => self.forgotten = true,
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::custom_resource::environment::{ClusterRef, NamespaceFate};
-use wasmspawner_core::lifecycle::{Failure, Operation};
+use wasmspawner_core::lifecycle::{CreationNote, Failure, Operation};
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::lab::LabKey;
@@ -23,7 +23,7 @@ use crate::decide::user_use::UserUse;
 use crate::decide::{self, Decided, Destination, workload_requests};
 use crate::errors::{SpawnError, failure};
 use wasmspawner_kubernetes::k8s::{
-    Causes, CreatedLab, DeletionAnswer, KubernetesError, OwnedObject, belongs_to,
+    Causes, CreatedLab, CreationNotes, DeletionAnswer, KubernetesError, OwnedObject, belongs_to,
 };
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn, soon};
 
@@ -125,6 +125,7 @@ pub(crate) async fn create(
     place: PlaceOfCreation,
     within: Duration,
     cancel: CancellationToken,
+    note: impl Fn(CreationNote) + Send + Sync,
 ) -> TaskResult {
     if let (Destination::Workload(lab), Some(workloads)) = (&decided.destination, &context.workloads) {
         let creator = &context.own_cluster().creator;
@@ -136,7 +137,14 @@ pub(crate) async fn create(
         .clusters
         .get(place.cluster.as_ref())
         .creator
-        .create_lab(&decided.objects, &place.spawn, place.kept_namespace.as_deref(), within, cancel)
+        .create_lab(
+            &decided.objects,
+            &place.spawn,
+            place.kept_namespace.as_deref(),
+            within,
+            cancel,
+            &CreationNotes::new(&note),
+        )
         .await;
     TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }

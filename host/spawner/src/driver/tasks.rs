@@ -17,6 +17,7 @@ use super::requests::{self, PlaceOfCreation, PoolSized, Remaining, RestToDelete,
 use super::{Driver, Preparation, pool};
 use crate::decide::again::CutOff;
 use crate::decide::{Decided, Destination};
+use crate::labs::message::Message;
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{CreatedLab, on_behalf_of};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
@@ -95,7 +96,9 @@ impl Driver {
                 };
                 self.cancel_create = CancellationToken::new();
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
-                self.spawn_task(request, requests::create(context, decided, place, within, cancel));
+                let (labs, key, job_id) = (self.labs.clone(), self.key.clone(), self.job_id());
+                let note = move |note| labs.tell(&key, Message::CreationNoted(job_id, note));
+                self.spawn_task(request, requests::create(context, decided, place, within, cancel, note));
             }
             Request::StopChildren if self.key.is_lab() => {
                 let (labs, lab) = (self.labs.clone(), self.key.lab.clone());

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArgoCd, LabService, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
+use super::{ArgoCd, FsGroup, LabService, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
 use crate::names::{DnsLabel, EnvName, LabelKey};
 
 /// What every lab of this site has. Strings marked *template* may contain the fields of the name templates, such as
@@ -64,6 +64,8 @@ pub struct LabSection {
     pub max_time_limits: MaxTimeLimits,
     /// Parts of the security baseline that are lifted for every lab of the site.
     pub security: SecurityLifts,
+    /// The group to which the files of volumes are given.
+    pub fs_group: FsGroup,
     /// Scheduler of the pod. Default: that of the cluster.
     pub scheduler_name: Option<String>,
     /// Priority class of the pod.
@@ -99,6 +101,7 @@ impl Default for LabSection {
             request_env_is_secret: false,
             max_time_limits: MaxTimeLimits::default(),
             security: SecurityLifts::default(),
+            fs_group: FsGroup::default(),
             scheduler_name: None,
             priority_class_name: None,
             runtime_class_name: None,
