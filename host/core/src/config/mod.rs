@@ -42,7 +42,7 @@ pub use dask::DaskConfig;
 pub use embedded::{EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages};
 pub use environments::{EnvironmentChoice, EnvironmentsConfig};
 pub use history::{HistoryConfig, Nats, NatsLogin, NatsName, NatsServer};
-pub use http::{HttpConfig, TlsConfig};
+pub use http::{Dialect, HttpConfig, TlsConfig};
 pub use hub::{ForgottenConfig, Hub, HubConfig};
 pub use images::{ImageNodes, ImageRepository, ImagesConfig, UnpinnedImages};
 pub use invalid::InvalidSetting;
