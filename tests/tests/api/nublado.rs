@@ -1,10 +1,14 @@
 //! The dialect of Nublado 15, as its spawner class of JupyterHub uses it: `http.dialects: [nublado]`.
 
+use axum::extract::Request;
+use axum::response::IntoResponse as _;
+use axum::{Json, Router};
 use http::Method;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use wasmspawner_tests::api::{Answer, Client};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::provider::Provider;
@@ -49,7 +53,7 @@ async fn create_with(client: &Client, user: &str, body: &Value) -> Answer {
 /// Creates a lab with the options that a form of JupyterHub submits.
 async fn create(client: &Client, user: &str) -> Answer {
     let options = json!({
-        "image_list": ["use_image_from_dropdown"], "image_dropdown": ["quay.io/site/lab:w_2025_07"],
+        "image_list": ["use_image_from_dropdown"], "image_dropdown": ["w_2025_07"],
         "size": ["small"], "enable_debug": ["true"],
     });
     create_with(client, user, &with_env(&options)).await
@@ -218,7 +222,6 @@ async fn bodies_that_cannot_be_used_have_nublado_s_errors() {
             options("image_tag"),
         ),
         (json!({ "image_tag": ["a", "b"] }), 422, "wrong_type", options("image_tag")),
-        (json!({ "size": "small" }), 422, "missing", json!(["body", "options"])),
     ] {
         let answer = create_with(&ada, "ada", &with_env(&asked)).await;
         assert_eq!(problem(&answer), (status, kind.to_owned(), loc), "{asked}");
@@ -272,7 +275,7 @@ async fn each_route_is_for_its_callers_alone() {
 }
 
 #[tokio::test]
-async fn form_images_and_prepulls_have_nublado_s_form() {
+async fn form_and_prepulls_have_nublado_s_form() {
     let service = Service::start_with(BINARY, |config| {
         site(config);
         config["images"] =
@@ -292,21 +295,76 @@ async fn form_images_and_prepulls_have_nublado_s_form() {
     .await;
     let image = &prepulls["images"]["prepulled"][0];
     assert_eq!(
-        (&image["reference"], &image["tag"], &image["name"], &image["missing"]),
-        (&json!("quay.io/site/lab:r29_0_0"), &json!("r29_0_0"), &json!("Release r29.0.0"), &json!([])),
+        (&image["reference"], &image["tag"], &image["missing"]),
+        (&json!("quay.io/site/lab:r29_0_0"), &json!("r29_0_0"), &json!([])),
         "{prepulls:#}"
     );
     assert_eq!(prepulls["images"]["pending"], json!([]));
     let node = &prepulls["nodes"][0];
     assert_eq!((&node["eligible"], &node["comment"]), (&json!(true), &Value::Null), "{prepulls:#}");
+}
 
-    let images = get(&hub, "/images").await.json().unwrap();
-    let all = images["all"].as_array().unwrap();
-    let names: Vec<_> = all.iter().map(|image| image["tag"].as_str().unwrap()).collect();
-    assert_eq!(names.len(), 2, "{images:#}");
-    let release = all.iter().find(|image| image["tag"] == "r29_0_0").unwrap();
-    assert_eq!(release["aliases"], json!([]));
+/// A registry with two tags of one image, and one of another. Returns its address.
+async fn registry() -> String {
+    let answer = async |request: Request| {
+        let path = request.uri().path().to_owned();
+        if path.ends_with("/tags/list") {
+            let tags = ["w_2025_07", "r29_0_0", "recommended"];
+            return Json(json!({ "name": "site/lab", "tags": tags })).into_response();
+        }
+        let digest = if path.ends_with("/w_2025_07") { "a" } else { "b" };
+        ([("docker-content-digest", format!("sha256:{}", digest.repeat(64)))], "").into_response()
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    address
+}
+
+#[tokio::test]
+async fn images_are_listed_and_named_by_reference_digest_or_tag() {
+    let registry = registry().await;
+    let lab = format!("{registry}/site/lab");
+    let service = Service::start_with(BINARY, |config| {
+        config["http"]["dialects"] = json!(["nublado"]);
+        config["registries"] = json!({ "plain_http": [registry] });
+        config["images"] = json!({ "repositories": [{ "name": lab }] });
+    })
+    .await
+    .unwrap();
+    let (ada, hub) = (service.user("ada").unwrap(), service.hub().unwrap());
+    let images = until_some(async || {
+        let images = get(&hub, "/images").await.json().unwrap();
+        let all = images["all"].as_array().unwrap();
+        (all.len() == 3 && all.iter().all(|image| image["digest"].is_string())).then_some(images)
+    })
+    .await;
     assert!(images.get("latest_daily").is_none(), "what there is not is left out: {images:#}");
+    let all = images["all"].as_array().unwrap();
+    let release = all.iter().find(|image| image["tag"] == "r29_0_0").unwrap();
+    let digest = format!("sha256:{}", "b".repeat(64));
+    assert_eq!(
+        (&release["reference"], &release["digest"], &release["aliases"], &release["prepulled"]),
+        (&json!(format!("{lab}:r29_0_0")), &json!(digest), &json!(["recommended"]), &json!(false)),
+        "{images:#}"
+    );
+    let missing = create_with(&ada, "ada", &with_env(&json!({ "size": "small" }))).await;
+    assert_eq!(problem(&missing), (422, "missing".to_owned(), json!(["body", "options"])));
+    let unknown = create_with(&ada, "ada", &with_env(&json!({ "image_list": [format!("{lab}:w_1")] }))).await;
+    assert_eq!(
+        problem(&unknown),
+        (400, "unknown_image".to_owned(), json!(["body", "options", "image_list"]))
+    );
+    for options in [
+        json!({ "image_list": [format!("{lab}:r29_0_0")] }),
+        json!({ "image_list": format!("{lab}:r29_0_0@{digest}") }),
+        json!({ "image_dropdown": format!("{lab}:r29_0_0"), "image_list": "use_image_from_dropdown" }),
+        json!({ "image_tag": "r29_0_0" }),
+    ] {
+        let created = create_with(&ada, "ada", &with_env(&options)).await;
+        assert_eq!(created.status, 201, "{options}: {created:?}");
+        assert_eq!(delete(&hub, "ada").await.status, 204);
+    }
 }
 
 /// The spawner class sends no `X-Requested-With`; the ingress turns its bearer token into headers.

@@ -238,16 +238,15 @@ pub fn router(api: Api, dialects: &[Dialect], body_limit: usize) -> Router {
     let history =
         collect(history_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_history_known));
     let routes = labs.merge(history).merge(collect(public_routes()));
-    let mut router = Router::new().nest(api.prefix.as_str(), routes);
+    let mut all = Router::new().nest(api.prefix.as_str(), routes);
     for dialect in dialects {
         let (prefix, routes) = match dialect {
             Dialect::Nublado => (api.nublado_prefix.as_str(), nublado::routes()),
         };
         let routes = collect(routes).route_layer(from_fn_with_state(api.labs.clone(), when_ready));
-        router = router.nest(prefix, routes.route_layer(from_fn(nublado::translated)));
+        all = all.nest(prefix, routes.route_layer(from_fn(nublado::translated)));
     }
-    router
-        .fallback(|| async { StatusCode::NOT_FOUND })
+    all.fallback(|| async { StatusCode::NOT_FOUND })
         .method_not_allowed_fallback(|| async { StatusCode::METHOD_NOT_ALLOWED })
         .layer(DefaultBodyLimit::max(body_limit))
         .layer(CatchPanicLayer::custom(panicked))

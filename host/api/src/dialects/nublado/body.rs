@@ -87,7 +87,7 @@ fn take_image(options: &mut Map<String, Json>) -> Result<Option<(&'static str, S
             },
             _ => return Err(wrong(option, ProblemKind::WrongType, "is not a text")),
         };
-        if !text.is_empty() && !(option == IMAGE_LIST && text == FROM_DROPDOWN) {
+        if !(text.is_empty() || option == IMAGE_LIST && text == FROM_DROPDOWN) {
             named.push((option, text.clone()));
         }
     }
@@ -96,18 +96,23 @@ fn take_image(options: &mut Map<String, Json>) -> Result<Option<(&'static str, S
         named.retain(|(option, _)| *option != IMAGE_DROPDOWN);
     }
     if let [_, (option, _), ..] = named[..] {
-        let names: Vec<_> = named.iter().map(|(option, _)| *option).collect();
-        let msg = format!("the image is named in several ways ({}); keep one", names.join(", "));
+        let ways: Vec<_> = named.iter().map(|(option, _)| *option).collect();
+        let msg = format!("the image is named in several ways ({}); keep one", ways.join(", "));
         return Err(wrong(option, ProblemKind::InvalidBody, &msg));
     }
     let Some((option, image)) = named.pop() else { return Ok(None) };
     let is_a_reference = matches!(option, IMAGE_LIST | IMAGE_DROPDOWN) && image.contains('/');
-    let lacks_tag = |image: &ImageReference| image.tag.is_none() && image.digest.is_none();
-    if is_a_reference && image.parse().as_ref().is_ok_and(lacks_tag) {
-        let msg = format!("the image {image:?} has no tag; add one, such as {image}:w_2025_07");
-        return Err(wrong(option, ProblemKind::InvalidText, &msg));
+    match image.parse::<ImageReference>() {
+        Ok(ImageReference { tag: None, digest: None, .. }) if is_a_reference => {
+            let msg = format!("the image {image:?} has no tag; add one, such as {image}:w_2025_07");
+            Err(wrong(option, ProblemKind::InvalidText, &msg))
+        }
+        // The lab is pinned to the digest that the tag has now. A menu knows images by their tags.
+        Ok(reference @ ImageReference { tag: Some(_), digest: Some(_), .. }) => {
+            Ok(Some((option, ImageReference { digest: None, ..reference }.to_string())))
+        }
+        _ => Ok(Some((option, image))),
     }
-    Ok(Some((option, image)))
 }
 
 fn wrong(option: &str, kind: ProblemKind, msg: &str) -> Detail {
