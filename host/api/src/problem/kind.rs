@@ -23,7 +23,7 @@ macro_rules! kinds {
             }
 
             /// Returns the identifier for programs.
-            fn name(self) -> &'static str {
+            pub(crate) fn name(self) -> &'static str {
                 match self {
                     $($(Self::$kind => $name,)+)+
                 }
@@ -80,7 +80,7 @@ kinds! {
         TooManyRequests "too_many_requests", TooManySpawns "too_many_spawns",
         TooManySpawnsOfUser "too_many_spawns_of_user", TooManyStreams "too_many_streams";
     REQUEST_HEADER_FIELDS_TOO_LARGE => HeadersTooLarge "headers_too_large";
-    INTERNAL_SERVER_ERROR => InternalError "internal_error", PolicyFailed "policy_failed";
+    INTERNAL_SERVER_ERROR => DeleteFailed "delete_failed", InternalError "internal_error", PolicyFailed "policy_failed";
     BAD_GATEWAY => HubRefused "hub_refused";
     SERVICE_UNAVAILABLE =>
         ClusterUnavailable "cluster_unavailable", HubUnavailable "hub_unavailable",
