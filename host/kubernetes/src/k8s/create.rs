@@ -155,7 +155,8 @@ impl Creator {
             RetryPolicy { request: self.request_timeout, total: within, cancel: CancellationToken::new() };
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let action = format!("read Secret {name}");
-        match read_by_patch(&secrets, name, spawn_uid, &retry_policy, &action).await {
+        let own = [(SPAWN_LABEL, Some(spawn_uid))];
+        match read_by_patch(&secrets, name, own, &retry_policy, &action).await {
             Ok(secret) => Ok(Some(secret)),
             Err(KubernetesError::Refused {
                 reason: StatusReason::Invalid | StatusReason::NotFound, ..
@@ -383,13 +384,15 @@ impl Creation<'_> {
         Ok(None)
     }
 
-    /// Like `create_own`, for kinds that the service may not read, such as Secrets. A JSON patch that tests the label
-    /// and changes nothing checks whether an existing object belongs to the spawn.
+    /// Like `create_own`, for kinds that the service may not read, such as Secrets. A JSON patch that tests the labels
+    /// and changes nothing checks whether an existing object belongs to the spawn, and not to an earlier one of the lab.
     async fn create_own_unread(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
         if let Some(created) = self.create().await? {
             return Ok(created);
         }
-        match read_by_patch(&self.api, self.name(), spawn_uid, self.retry_policy, &self.action).await {
+        let job = self.object.metadata.labels.as_ref().and_then(|labels| labels.get(JOB_ID_LABEL));
+        let own = [(SPAWN_LABEL, Some(spawn_uid)), (JOB_ID_LABEL, job.map(String::as_str))];
+        match read_by_patch(&self.api, self.name(), own, self.retry_policy, &self.action).await {
             Err(KubernetesError::Refused { reason: StatusReason::Invalid, .. }) => Err(self.taken()),
             answer => answer,
         }
@@ -507,19 +510,20 @@ impl Creation<'_> {
     }
 }
 
-/// Reads an object by a JSON patch that tests its label and changes nothing. Kubernetes refuses it as `Invalid` for an
-/// object that does not belong to the spawn.
+/// Reads an object by a JSON patch that tests its labels and changes nothing. Kubernetes refuses it as `Invalid` for an
+/// object with other labels.
 async fn read_by_patch<K: Clone + DeserializeOwned + Debug>(
     api: &Api<K>,
     name: &str,
-    spawn_uid: &str,
+    labels: impl IntoIterator<Item = (&'static str, Option<&str>)>,
     retry_policy: &RetryPolicy,
     action: &str,
 ) -> Result<K, KubernetesError> {
-    let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
-    let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn_uid }]));
+    let pointer = |label: &str| format!("/metadata/labels/{}", label.replace('/', "~1"));
+    let test = |(label, value)| Some(json!({ "op": "test", "path": pointer(label), "value": value? }));
+    let tests = serde_json::from_value(labels.into_iter().filter_map(test).collect());
     let patch =
-        test.map(Patch::<Value>::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+        tests.map(Patch::<Value>::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
     let params = PatchParams::default();
     retrying(retry_policy, action, || api.patch(name, &params, &patch)).await
 }

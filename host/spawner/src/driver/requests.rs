@@ -12,11 +12,12 @@ use wasmspawner_core::lifecycle::{CreationNote, Failure, Operation};
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::record::volumes::Release;
 use wasmspawner_core::record::{Place, PlaceKind, SpawnSpec, SpawnStatus};
 
 use super::place_observer::PlaceObserver;
-use crate::context::{Context, reclaim_of};
+use crate::context::Context;
 use crate::decide::again::{self, CutOff};
 use crate::decide::approve::Approved;
 use crate::decide::user_use::UserUse;
@@ -72,6 +73,7 @@ pub(crate) struct Remaining {
 
 /// The parts of a lab to delete besides its pod.
 pub(crate) struct RestToDelete {
+    pub(crate) key: SpawnKey,
     pub(crate) place: Place,
     pub(crate) own: OwnedObject,
     pub(crate) remains: Vec<Place>,
@@ -171,7 +173,7 @@ pub(crate) async fn delete_pod(
 /// Deletes everything else: the lab's namespace (or its objects in a retained namespace), and what an earlier lab
 /// left at other places.
 pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
-    let RestToDelete { place, own, remains, reclaim, kept_namespace } = rest;
+    let RestToDelete { key, place, own, remains, reclaim, kept_namespace } = rest;
     let answer = async {
         let (spawn, namespace_kept) = (own.spawn.clone(), kept_namespace.is_some());
         let objects_gone = delete_objects(&context, &place, own, (reclaim, kept_namespace), within).await?
@@ -179,7 +181,7 @@ pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, withi
         let claim_gone = delete_claim(&context, &place, &spawn).await?;
         let mut left = Vec::new();
         for elsewhere in remains {
-            let reclaim = elsewhere.kind.fate().map_or(reclaim, reclaim_of);
+            let reclaim = context.reclaim(&key, &elsewhere);
             if !delete_place(&context, &elsewhere, &spawn, reclaim, within).await? {
                 left.push(elsewhere);
             }
@@ -241,7 +243,8 @@ async fn delete_objects(
     match (reclaim, kept_namespace) {
         (NamespaceReclaim::Delete, Some(uid)) => {
             let own = OwnedObject { uid: Some(uid), ..own };
-            deleter.empty_namespace(namespace, own, &selector, &routes, within).await
+            let all = manifest::service_selector(&context.config.current().kubernetes.instance());
+            deleter.empty_namespace(namespace, own, (&selector, &all), &routes, within).await
         }
         (NamespaceReclaim::Delete, None) => deleter.delete_namespace(namespace, own, within).await,
         (NamespaceReclaim::Retain | NamespaceReclaim::Single, _) => {

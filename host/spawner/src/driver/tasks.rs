@@ -126,6 +126,7 @@ impl Driver {
             Request::DeleteRest => {
                 let Some(observer) = &self.observer else { return };
                 let rest = RestToDelete {
+                    key: self.key.clone(),
                     place: observer.place().clone(),
                     own: requests::own(observer, observer.namespace().map(|namespace| namespace.uid)),
                     remains: observer.remains().to_vec(),
