@@ -41,7 +41,7 @@ pub(super) fn check(file: &ConfigFile) -> Vec<InvalidSetting> {
 pub(super) fn not_granted(policies: &[PolicyConfig]) -> Vec<String> {
     let of_policy = |(index, policy): (usize, &PolicyConfig)| {
         let mut names = Vec::new();
-        find(&policy.config, &mut names);
+        find(&Value::Object(policy.config.clone()), &mut names);
         names.retain(|name| policy.grants.service_accounts.iter().all(|granted| granted.as_str() != name));
         let warning = move |name: String| {
             format!(

@@ -63,7 +63,7 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
         for name in reach.secrets {
             need("pod_patch".to_owned(), Grant::Secrets, Some(name));
         }
-        for name in reach.service_account {
+        if let Some(name) = reach.service_account {
             need("pod_patch".to_owned(), Grant::ServiceAccounts, Some(name.into()));
         }
         for key in reach.metadata.into_iter().filter(|key| is_acted_on(key)) {

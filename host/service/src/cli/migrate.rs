@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use wasmspawner_core::config::ConfigFile;
 use wasmspawner_migration::{Migration, Target, ValuesFile};
 
@@ -117,6 +117,23 @@ impl TargetArgs {
         }
     }
 
+    /// The end of the report: what to do with the files.
+    fn next(&self) -> String {
+        let Some(folder) = &self.output else {
+            return "## Next\n\nGive `--output DIR` to write the files, and check them with `wasmspawner check`.\n\n".to_owned();
+        };
+        let folder = folder.display();
+        format!(
+            "## Next\n\n\
+             1. Put the policy's component at `{folder}/{}`, if it is not there.\n\
+             2. `wasmspawner check --config {folder}/wasmspawner.yaml`\n\
+             3. `wasmspawner render -c {folder}/wasmspawner.yaml --user NAME --explain`, for a lab as it will be\n\
+             4. Build the Hub's image (`deploy/zero-to-jupyterhub/Containerfile`), and name it in `{folder}/hub-values.yaml`.\n\
+             5. Go on with \"Check the names of volumes\" in `deploy/MOVING-FROM-KUBESPAWNER.md`.\n\n",
+            self.policy
+        )
+    }
+
     /// Writes the files, and prints the report.
     fn finish(
         &self,
@@ -128,7 +145,7 @@ impl TargetArgs {
             migration.report.invalid(&key, &problem);
         }
         let open = migration.report.open();
-        let report = format!("# Report\n\n{}", migration.report.text());
+        let report = format!("# Report\n\n{}{}", migration.report.text(), self.next());
         if let Some(folder) = &self.output {
             let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
             write_all(folder, &migration, &self.target(), &names.join(", "), &report)?;
@@ -175,7 +192,7 @@ fn write_all(
     for (name, text) in [
         ("wasmspawner.yaml", yaml(&migration.config)?),
         ("chart-values.yaml", yaml(&migration.chart_values)?),
-        ("hub-values.yaml", head.clone() + &of_the_hub(migration.root, target)),
+        ("hub-values.yaml", yaml(&of_the_hub(migration, target)?)?),
         ("report.md", report.to_owned()),
     ] {
         let path = folder.join(name);
@@ -189,16 +206,16 @@ fn write_all(
     Ok(())
 }
 
-/// The values for the Hub's chart, below the key at which the site has them.
-fn of_the_hub(root: &str, target: &Target) -> String {
-    let there = format!("http://wasmspawner.{}:8090/", target.service_namespace);
-    let text = OF_THE_HUB.replace("http://wasmspawner:8090/", &there);
-    if root.is_empty() {
-        return text;
-    }
-    let indented =
-        text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") });
-    format!("{root}:\n{}", indented.collect::<String>())
+/// The values for the Hub's chart, below the key at which the site has them. The comments of the file that they are from are
+/// for another installation.
+fn of_the_hub(migration: &Migration, target: &Target) -> anyhow::Result<Value> {
+    let mut values: Value = serde_saphyr::from_str(OF_THE_HUB)?;
+    let api = format!("http://wasmspawner.{}:8090/spawner/v1", target.service_namespace);
+    values["hub"]["config"]["WasmSpawner"]["api_url"] = api.into();
+    let token = &mut values["hub"]["extraEnv"]["WASMSPAWNER_TOKEN"]["valueFrom"]["secretKeyRef"];
+    token["name"] = migration.hub_secret.clone().into();
+    let keys = migration.root.split('.').rev().filter(|key| !key.is_empty());
+    Ok(keys.fold(values, |values, key| json!({ key: values })))
 }
 
 #[cfg(test)]
@@ -211,16 +228,21 @@ mod tests {
 
     #[test]
     fn values_of_the_hub_are_below_the_key_of_the_site() {
-        for (root, place) in [
-            ("", "/hub/config/WasmSpawner/api_url"),
-            ("jupyterhub", "/jupyterhub/hub/config/WasmSpawner/api_url"),
+        for (text, root, secret) in [
+            ("singleuser: {defaultUrl: /lab}", "", "hub"),
+            ("jupyterhub: {fullnameOverride: x, singleuser: {defaultUrl: /lab}}", "/jupyterhub", "x-hub"),
+            ("base: {jupyterhub: {singleuser: {defaultUrl: /lab}}}", "/base/jupyterhub", "hub"),
         ] {
-            let values: Value = serde_saphyr::from_str(&of_the_hub(root, &target())).unwrap();
+            let file = ValuesFile::parse("v.yaml", text).unwrap();
+            let migration = wasmspawner_migration::migrate(&[file], &target()).unwrap();
+            let values = of_the_hub(&migration, &target()).unwrap();
+            let at = |place: &str| values.pointer(&format!("{root}/hub/{place}")).unwrap().clone();
             assert_eq!(
-                values.pointer(place).unwrap(),
+                at("config/WasmSpawner/api_url"),
                 "http://wasmspawner.spawner:8090/spawner/v1",
-                "{root}"
+                "{text}"
             );
+            assert_eq!(at("extraEnv/WASMSPAWNER_TOKEN/valueFrom/secretKeyRef/name"), secret, "{text}");
         }
     }
 

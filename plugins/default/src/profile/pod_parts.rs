@@ -162,7 +162,7 @@ fn problem(part: Part, value: &Value) -> Option<String> {
             let decided = fields(value).into_iter().map(|(key, _)| key);
             let decided = decided.into_iter().find(|key| OF_THE_BASELINE.contains(&key.as_str()))?;
             return Some(if decided.starts_with("serviceAccount") {
-                format!("`{decided}` is not taken here; write `service_account` beside it")
+                format!("`{decided}` is decided by the service; write `service_account` beside it")
             } else {
                 format!("`{decided}` is decided by the service (`lab.security`), and not by a policy")
             });

@@ -279,7 +279,10 @@ fn unsupported_overrides_are_refused_with_the_remedy() {
         (json!({"service_account": 7}), "/service_account: must be a text"),
         (json!({"image_spec": "lab:1"}), "/image_spec: is called `image`"),
         (json!({"allowed_groups": ["a"]}), "/allowed_groups: belongs to the profile"),
-        (json!({"extra_pod_config": {"serviceAccountName": "aws"}}), "write `service_account`"),
+        (
+            json!({"extra_pod_config": {"serviceAccountName": "aws"}}),
+            "/extra_pod_config: `serviceAccountName` is decided by the service; write `service_account`",
+        ),
         (
             json!({"storage_capacity": "1Gi"}),
             "/storage_capacity: cannot differ by profile; write it in `kubespawner`",
