@@ -14,7 +14,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
-from world import World
+from world import World, eventually
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -131,6 +131,22 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
     # A kernel answers, so web sockets pass through the proxy in both directions.
     run_cell(browser, "Python 3", "6 * 7", "42")
     browser.save_screenshot(str(screenshots / "lab.png"))
+
+
+def test_the_last_choices_are_selected_on_the_page(world, browser, screenshots):
+    log_in(browser, world, "caroline")
+    medium = browser.find_element(By.CSS_SELECTOR, "#spawn_form input[name=size][value=medium]")
+    browser.execute_script("arguments[0].labels[0].click()", medium)
+    browser.find_element(By.CSS_SELECTOR, "select[name=image] option[value=scipy]").click()
+    start(browser)
+    wait(browser, 90, lambda page: "/lab" in page.current_url)
+    world.hub_api("DELETE", "/users/caroline/server")
+    eventually(lambda: not world.servers("caroline"), what="the Hub's server is gone")
+    browser.get(f"{world.url}/hub/spawn/caroline")
+    form = wait(browser, 60, lambda page: page.find_element(By.ID, "spawn_form"))
+    assert form.find_element(By.CSS_SELECTOR, "input[name=size][value=medium]").is_selected()
+    assert form.find_element(By.CSS_SELECTOR, "select[name=image] option[value=scipy]").is_selected()
+    browser.save_screenshot(str(screenshots / "form-again.png"))
 
 
 def test_a_cell_runs_in_a_kernel_with_a_pod_of_its_own(world, browser, screenshots):

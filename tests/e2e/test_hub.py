@@ -40,6 +40,33 @@ def test_form_spawn_progress_lab_stop(world):
     assert world.lab_status(name) is None
 
 
+def test_the_form_remembers_the_last_choices_of_each_server(world):
+    visitor = Visitor(world, "maria")
+    visitor.submit(size="medium", image="scipy", debug="true")
+    visitor.progress()
+    world.hub_api("DELETE", "/users/maria/server")
+    eventually(lambda: not world.servers("maria"), what="the Hub's server is gone")
+    # Neither process has anything left in its memory.
+    world.stop_hub()
+    world.stop_service()
+    world.start_service()
+    world.start_hub()
+    visitor = Visitor(world, "maria")
+    page, fields = visitor.form()
+    chosen = {name: fields.values[name] for name in ("size", "image", "debug")}
+    assert chosen == {"size": "medium", "image": "scipy", "debug": "true"}
+    assert "not available any more" not in page.text
+    _, fields = visitor.form(server="second")
+    assert (fields.values["size"], fields.values["debug"]) == ("small", "false"), "another server has its own choices"
+    _, fields = Visitor(world, "johanna").form()
+    assert fields.values["size"] == "small", "and so has another user"
+    # What the service refuses is not remembered.
+    refused = visitor.submit(size="gigantic")
+    assert "spawn-pending" not in refused.url
+    _, fields = visitor.form()
+    assert fields.values["size"] == "medium"
+
+
 def test_a_wrong_password_or_host_is_refused(world):
     with pytest.raises(AssertionError):
         Visitor(world, "ada", password="guess")

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::becomes::plain_text;
-use crate::draft::Draft;
+use crate::draft::{Draft, is_nothing};
 
 /// The names of the Hub's objects.
 pub(crate) struct HubNames {
@@ -21,7 +21,7 @@ impl Default for HubNames {
 
 impl HubNames {
     pub(crate) fn of(values: &Value) -> Self {
-        let text = |key: &str| values.get(key).map(plain_text).filter(|text| !text.is_empty());
+        let text = |key: &str| values.get(key).and_then(text);
         let usual = Self::default();
         Self {
             prefix: text("fullnameOverride").map_or(usual.prefix, |name| name + "-"),
@@ -48,18 +48,32 @@ pub(crate) fn fullname(draft: &mut Draft<'_>, path: &str, value: &Value) {
             "is `null`, so that the names of the Hub's objects begin with that of the release",
             "Write them to `auth.jupyterhub.api_url`, to the Secrets in `volumes` and to `hub-values.yaml`, such as `RELEASE-jupyterhub-hub`",
         ),
-        Value::String(name) if !name.is_empty() => {
+        _ if text(value).is_some() => {
             draft.carried(path, "auth.jupyterhub.api_url, and the names of the Hub's Secrets");
         }
-        _ => draft.not_needed(path, "has no value"),
+        _ => without_name(draft, path, value),
     }
 }
 
 /// Converts `nameOverride`.
 pub(crate) fn name(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    if plain_text(value).is_empty() {
+    if text(value).is_some() {
+        draft.carried(path, "lab.network_policy, jupyterhub.podLabels of the service's chart");
+    } else {
+        without_name(draft, path, value);
+    }
+}
+
+/// The name that a value of the chart gives.
+fn text(value: &Value) -> Option<String> {
+    let is_name = value.is_string() || value.is_number();
+    Some(plain_text(value)).filter(|text| is_name && !text.is_empty())
+}
+
+fn without_name(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    if is_nothing(value) {
         draft.not_needed(path, "has no value");
     } else {
-        draft.carried(path, "lab.network_policy, jupyterhub.podLabels of the service's chart");
+        draft.wrong_form(path);
     }
 }

@@ -22,6 +22,6 @@ pub struct Migration {
     pub report: Report,
     /// The key below which the files have the chart's values; empty if they are at the top.
     pub root: String,
-    /// The Secret in which the Hub's chart keeps the tokens of its services.
+    /// The Secret in which the Hub's chart keeps the tokens of its services; empty for files of Nublado.
     pub hub_secret: String,
 }

@@ -613,7 +613,7 @@ pub(crate) fn pod_name(draft: &mut Draft<'_>, path: &str, value: &Value) {
 }
 
 pub(crate) fn privilege_escalation(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    let allowed = value == &Value::Bool(true);
+    let Some(allowed) = value.as_bool() else { return draft.wrong_form(path) };
     draft.set_service("lab.security.privilege_escalation", allowed.into());
     let note = if allowed { "For `sudo` labs also need `lab.security.default_capabilities`" } else { "" };
     draft.carried_with(path, "lab.security.privilege_escalation", note);

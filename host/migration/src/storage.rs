@@ -14,6 +14,9 @@ const MOUNTS: &str = "policies[0].config.kubespawner.volume_mounts";
 
 /// Converts the home of each lab, and further volumes.
 pub(crate) fn storage(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    if !value.is_object() {
+        return draft.wrong_form(path);
+    }
     let of = |place: &str| {
         place.split('.').try_fold(value, |value, key| value.get(key)).cloned().unwrap_or_default()
     };

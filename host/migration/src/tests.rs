@@ -170,12 +170,12 @@ fn the_lab_s_own_claim_is_named_by_its_field() {
 #[test]
 fn names_of_the_hub_s_objects_are_those_of_its_chart() {
     let moved = moved(&[
-        "{fullnameOverride: x, nameOverride: y, singleuser: {extraFiles: {f: {mountPath: /f, stringData: t}}}}",
+        "{fullnameOverride: x, nameOverride: alt, singleuser: {extraFiles: {f: {mountPath: /f, stringData: t}}}}",
     ]);
     assert_eq!(moved.report.open(), 0, "{}", moved.report.text());
     assert_eq!(moved.config["auth"]["jupyterhub"]["api_url"], "http://x-hub.jhub:8081/hub/api");
     assert_eq!(moved.hub_secret, "x-hub");
-    assert_eq!(moved.chart_values["jupyterhub"]["podLabels"], json!({"app": "y", "component": "hub"}));
+    assert_eq!(moved.chart_values["jupyterhub"]["podLabels"], json!({"app": "alt", "component": "hub"}));
     let all = yaml(&moved.config);
     assert!(all.contains("secretName: x-singleuser") && !all.contains("app: jupyterhub"), "{all}");
     assert_eq!(moved.config["lab"]["network_policy"]["ingress"].as_array().unwrap().len(), 2);

@@ -7,6 +7,7 @@ import { ConfigErrors, readConfig } from './config.js';
 import { Internal, PolicyError } from './errors.js';
 import { replaceGlobals } from './globals.js';
 import * as host from './host.js';
+import { optionsOf } from './options.js';
 import { User } from './user.js';
 
 /** The interfaces of a policy, by their names in JavaScript. `info` has name, version and description. */
@@ -140,9 +141,4 @@ function userOf(user) {
 
 function optionalNumber(value) {
   return value == null ? undefined : Number(value);
-}
-
-function optionsOf(entries) {
-  const plain = ({ name, value: { val } }) => [name, typeof val === 'bigint' ? Number(val) : val];
-  return Object.fromEntries(entries.map(plain));
 }

@@ -2,6 +2,8 @@
 
 import * as host from '#host';
 
+import { optionsOf } from './options.js';
+
 /** Writes a line to the service's log, with the level debug, info, warn or error; at most 64 lines and 16 KiB per call. */
 export function log(level, message) {
   host.log(level, message);
@@ -94,6 +96,13 @@ export function blueprint() {
   const found = host.blueprint();
   return found ? { chosen: found.chosen ?? undefined, consistsOf: found.consistsOf, spec: JSON.parse(found.spec) } : undefined;
 }
+
+/**
+ * The submission of the form with which this server of the user was last started, as an object; empty if it never was, or if the
+ * site does not want it. Known to `form`. The service itself selects these choices in fields, so this is for a policy's own HTML.
+ * The user has written the values: escape them, and use only those that are still allowed.
+ */
+export const lastOptions = () => optionsOf(host.lastOptions());
 
 function optionalNumber(value) {
   return value === undefined || value === null ? undefined : Number(value);

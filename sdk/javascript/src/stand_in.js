@@ -23,6 +23,7 @@ export const images = (repository) => situation.images?.[repository] ?? [];
 export const labNodes = () => situation.labNodes ?? 0;
 export const child = () => situation.child;
 export const blueprint = () => situation.blueprint;
+export const lastOptions = () => Object.entries(situation.lastOptions ?? {}).map(([name, val]) => ({ name, value: { val } }));
 
 export function random(length) {
   const bytes = new Uint8Array(Math.min(length, 1024));

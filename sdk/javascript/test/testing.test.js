@@ -22,6 +22,8 @@ test('the host answers what is given', () => {
   assert.equal(policy().images(ada), undefined);
   assert.deepEqual(given({ data: { teams: { ada: 1 } } }, () => host.data('teams').value), { ada: 1 });
   assert.equal(host.data('teams'), undefined);
+  assert.deepEqual(given({ lastOptions: { size: 'large', debug: true } }, () => host.lastOptions()), { size: 'large', debug: true });
+  assert.deepEqual(host.lastOptions(), {});
   assert.deepEqual([...given({ random: [7] }, () => host.random(2))], [7, 0]);
 });
 

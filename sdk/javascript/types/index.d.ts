@@ -467,4 +467,9 @@ export namespace host {
   function pastUse(days: number): UseOfDays;
   /** The blueprints of the lab that the call is about; `undefined` if none holds. */
   function blueprint(): { chosen?: string; consistsOf: string[]; spec: unknown } | undefined;
+  /**
+   * The submission of the form with which this server of the user was last started, for a policy's own HTML; the service itself
+   * selects these choices in fields. Escape the values, and use only those that are still allowed.
+   */
+  function lastOptions(): Options;
 }

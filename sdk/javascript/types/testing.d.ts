@@ -25,6 +25,8 @@ export interface Situation {
   pastUse?: Record<number, Partial<UseOfDays>>;
   /** `spec` is JSON in the form of a blueprint's file. */
   blueprint?: { chosen?: string; consistsOf: string[]; spec: string };
+  /** The submission with which the server was last started. */
+  lastOptions?: Options;
   /** The user whose lab fills the fields of templates; without one, templates are only checked. */
   labOf?: User;
   /** Gets the lines that the policy logs. */

@@ -72,6 +72,9 @@ def test_the_host_answers_what_is_given() -> None:
         assert [host.past_use(days).lab_seconds for days in (0, 1, 7, 30)] == [60, 60, 90, 990]
     with given(present_use=host.UseOfUser(labs=3)):
         assert policy.quota(ADA).pods == 3
+    with given(last_options={"size": "large", "debug": True}):
+        assert host.last_options() == {"size": "large", "debug": True}
+    assert host.last_options() == {}
     with given(images={"example.org/lab": [host.KnownImage("v1")]}):
         menu = policy.images(ADA)
         assert menu is not None

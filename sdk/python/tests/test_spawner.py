@@ -309,6 +309,53 @@ async def test_state(service, spawner):
     assert spawner.get_state() == {}
 
 
+FORM = "POST /spawn-form/ada"
+
+
+async def test_the_form_begins_with_the_options_of_the_last_accepted_start(service, spawner, make_spawner):
+    service.on("GET /spawn-form/ada", lab("a form"))
+    await spawner.get_options_form()
+    assert service.asked() == ["GET /spawn-form/ada"], "there was no start yet"
+    service.on(SPAWN, accept(303), refuse(422, "unknown size", "body", "options", "size"))
+    service.on(EVENTS, STARTED, STOPPED)
+    service.on(LAB, RUNNING, GONE)
+    service.on(DELETE, accept(202))
+    service.on(FORM, lab("a form"))
+    spawner.user_options = {"size": "large", "_xsrf": "x"}
+    await spawner.start()
+    await spawner.stop()
+    spawner.clear_state()
+    spawner.user_options = {"size": "gigantic"}
+    with pytest.raises(LabError):
+        await spawner.start()
+    spawner.clear_state()
+    # The Hub stores this, and reads it when it starts again.
+    stored = json.loads(json.dumps(spawner.get_state()))
+    restarted = make_spawner("ada")
+    restarted.load_state(stored)
+    for each in (spawner, restarted):
+        await each.get_options_form()
+        assert json.loads(service.requests[-1].body) == {"last_options": {"size": "large"}}
+    assert await restarted.poll() == 0, "it has no lab"
+
+
+@pytest.mark.parametrize("refused", [page(405), refuse(422, "no", "body", "last_options", "size"), page(413)])
+async def test_a_service_that_does_not_take_the_last_options_gives_its_form(service, spawner, refused):
+    spawner.load_state({"last_options": {"size": "large"}})
+    service.on(FORM, refused)
+    service.on("GET /spawn-form/ada", lambda: web.Response(text="its form"))
+    assert await spawner.get_options_form() == "its form"
+    assert service.asked() == [FORM, "GET /spawn-form/ada"]
+
+
+async def test_a_refused_form_is_not_asked_for_twice(service, spawner):
+    spawner.load_state({"last_options": {"size": "large"}})
+    service.on(FORM, refuse(403, "You may not."))
+    with pytest.raises(LabError) as raised:
+        await spawner.get_options_form()
+    assert (raised.value.status_code, service.asked()) == (403, [FORM])
+
+
 async def test_a_lab_keeps_its_name_when_its_user_is_renamed(service, spawner, make_spawner):
     service.on(SPAWN, accept(303))
     service.on(EVENTS, STARTED, STOPPED)

@@ -6,6 +6,7 @@ use crate::bindings::host;
 pub use crate::bindings::host::{
     ChildKind, ChildOfLab, KnownImage, LabBlueprint, SiteData, UseOfDays, UseOfUser,
 };
+use crate::options::Options;
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug)]
@@ -152,6 +153,17 @@ pub fn blueprint() -> Option<LabBlueprint> {
     return host::blueprint();
     #[cfg(not(target_arch = "wasm32"))]
     return crate::subject_stand_in::blueprint();
+}
+
+/// The submission of the form with which this server of the user was last started; empty if it never was, or if the site
+/// does not want it. Available to `Form::fields` and `Form::html`; empty elsewhere. The service itself selects these choices in
+/// fields, so this is for a policy's own HTML. The user has written the values: escape them, and use only those that
+/// are still allowed.
+pub fn last_options() -> Options {
+    #[cfg(target_arch = "wasm32")]
+    return host::last_options().into();
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::subject_stand_in::last_options();
 }
 
 pub(crate) fn config() -> String {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use crate::bindings::host::{ChildOfLab, LabBlueprint, UseOfDays, UseOfUser};
+use crate::options::Options;
 
 thread_local! {
     static SUBJECT: RefCell<Subject> = RefCell::default();
@@ -20,6 +21,8 @@ pub struct Subject {
     pub past_use: Vec<(u32, UseOfDays)>,
     /// The blueprints of the lab.
     pub blueprint: Option<LabBlueprint>,
+    /// The submission with which the server was last started.
+    pub last_options: Options,
 }
 
 /// Runs `hook` for this subject.
@@ -36,6 +39,10 @@ pub(crate) fn child() -> Option<ChildOfLab> {
 
 pub(crate) fn blueprint() -> Option<LabBlueprint> {
     SUBJECT.with_borrow(|subject| subject.blueprint.clone())
+}
+
+pub(crate) fn last_options() -> Options {
+    SUBJECT.with_borrow(|subject| subject.last_options.clone())
 }
 
 pub(crate) fn present_use() -> UseOfUser {

@@ -1,7 +1,8 @@
 //! `GET /spawn-form/{username}`
 
+use http::Method;
 use serde_json::{Value, json};
-use wasmspawner_tests::api::PREFIX;
+use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
@@ -38,6 +39,70 @@ async fn only_the_user_the_hub_and_administrators_get_the_form() {
     }
     let other = service.user("bob").unwrap().get(&path).await.unwrap();
     assert_eq!(other.problem().unwrap(), "403 permission_denied");
+}
+
+/// The form of a server that was last started with these options.
+async fn form_after(client: &Client, options: Value) -> Answer {
+    post(client, &format!("{PREFIX}/spawn-form/ada"), &json!({ "last_options": options })).await
+}
+
+async fn post(client: &Client, path: &str, body: &Value) -> Answer {
+    client.send(client.request(Method::POST, path).json(body)).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_form_begins_with_the_choices_of_the_last_start() {
+    let service = Service::start_with(BINARY, site).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let first = ada.get(&format!("{PREFIX}/spawn-form/ada")).await.unwrap().body;
+    assert!(is_checked(&first, "size", "small") && !is_checked(&first, "size", "medium"), "{first}");
+    let options = json!({ "size": ["medium"], "image": "scipy", "debug": "true", "of another form": "x" });
+    let form = form_after(&ada, options).await;
+    assert_eq!((form.status, form.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert!(is_checked(&form.body, "size", "medium") && !is_checked(&form.body, "size", "small"));
+    assert!(is_checked(&form.body, "debug", "true"), "{}", form.body);
+    assert!(!form.body.contains("not available any more") && !form.body.contains("of another form"));
+    let without = form_after(&ada, json!({})).await.body;
+    assert_eq!(without, first);
+
+    let gone = form_after(&ada, json!({ "size": "<huge>", "debug": "true" })).await.body;
+    assert!(is_checked(&gone, "size", "small") && is_checked(&gone, "debug", "true"), "{gone}");
+    let line =
+        "Your last choice, &quot;&lt;huge&gt;&quot;, is not available any more. This is the default instead.";
+    assert_eq!(gone.matches(line).count(), 1, "{gone}");
+}
+
+/// True if the radio button with this value is the chosen one.
+fn is_checked(form: &str, name: &str, value: &str) -> bool {
+    let mut inputs = form.split("<input ").map(|rest| rest.split('>').next().unwrap_or_default());
+    let wanted = [format!(r#"name="{name}""#), format!(r#"value="{value}""#)];
+    inputs.any(|input| wanted.iter().all(|part| input.contains(part)) && input.contains(" checked"))
+}
+
+#[tokio::test]
+async fn a_site_may_want_a_form_that_remembers_nothing() {
+    let service = Service::start_with(BINARY, |config| {
+        site(config);
+        config["form"] = json!({ "remember": false });
+    });
+    let service = service.await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let first = ada.get(&format!("{PREFIX}/spawn-form/ada")).await.unwrap().body;
+    assert_eq!(form_after(&ada, json!({ "size": "medium", "image": "gone" })).await.body, first);
+}
+
+#[tokio::test]
+async fn the_last_choices_are_read_like_a_spawn() {
+    let service = Service::start_with(BINARY, site).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let path = format!("{PREFIX}/spawn-form/ada");
+    let refused = post(&ada, &path, &json!({ "last_options": { "size": null }, "more": 1 })).await;
+    assert_eq!(refused.problem().unwrap(), "422 invalid_option");
+    assert_eq!(refused.json().unwrap()["detail"][0]["loc"], json!(["body", "last_options", "size"]));
+    let other = post(&service.user("bob").unwrap(), &path, &json!({})).await;
+    assert_eq!(other.problem().unwrap(), "403 permission_denied");
+    let named = post(&ada, &format!("{path}/servers/x"), &json!({})).await;
+    assert_eq!(named.status, 200);
 }
 
 #[tokio::test]

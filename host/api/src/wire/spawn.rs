@@ -172,9 +172,18 @@ pub(super) fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> M
 }
 
 pub(super) fn parse_options(options: &Map<String, Json>, mistakes: &mut Vec<Detail>) -> Options {
+    parse_options_of("options", options, mistakes)
+}
+
+/// Parses the options in this part of a body.
+pub(super) fn parse_options_of(
+    part: &str,
+    options: &Map<String, Json>,
+    mistakes: &mut Vec<Detail>,
+) -> Options {
     form::options(options).unwrap_or_else(|errors| {
         let details = errors.into_iter().map(|error| {
-            Detail::new(["body", "options", error.field.as_str()], ProblemKind::InvalidOption, error.message)
+            Detail::new(["body", part, error.field.as_str()], ProblemKind::InvalidOption, error.message)
         });
         mistakes.extend(details);
         Options::new()

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::auth::{Auth, AuthConfig, AuthMode, IngressProof};
 use super::lab::{LabConfig, LabSection};
 use super::{
-    BlueprintsConfig, DaskConfig, EmbeddedConfig, EnvironmentsConfig, HistoryConfig, HttpConfig, Hub,
-    HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, Nats,
+    BlueprintsConfig, DaskConfig, EmbeddedConfig, EnvironmentsConfig, FormConfig, HistoryConfig, HttpConfig,
+    Hub, HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, Nats,
     PolicyConfig, ProvidersConfig, RegistriesConfig, TelemetryConfig, WorkloadsConfig,
 };
 use super::{environments, policies, service_accounts};
@@ -53,6 +53,9 @@ pub struct ConfigFile {
     /// What the service knows about the images of labs.
     #[serde(default)]
     pub images: ImagesConfig,
+    /// What the site wants of the spawn form.
+    #[serde(default)]
+    pub form: FormConfig,
     /// What the site wants of Dask pools.
     #[serde(default)]
     pub dask: DaskConfig,
@@ -106,6 +109,8 @@ pub struct Config {
     pub registries: RegistriesConfig,
     /// What the service knows about the images of labs.
     pub images: ImagesConfig,
+    /// What the site wants of the spawn form.
+    pub form: FormConfig,
     /// What the site wants of Dask pools.
     pub dask: DaskConfig,
     /// Labs in namespaces of chosen classes.
@@ -198,6 +203,7 @@ impl ConfigFile {
             policies: self.policies,
             registries: self.registries,
             images: self.images,
+            form: self.form,
             dask: self.dask,
             environments: self.environments,
             blueprints,

@@ -38,6 +38,13 @@ impl ImageChoice {
         Self(asked.map(|asked| asked.trim().to_owned()))
     }
 
+    /// Returns the name of the requested entry of the menu, or the text of the request if the menu has no such entry;
+    /// `None` if no image is requested.
+    pub(crate) fn name_in(self, menu: &ImageMenu) -> Option<String> {
+        let asked = self.0?;
+        Some(menu.find(&asked).map_or(asked, |entry| entry.name.clone()))
+    }
+
     /// Returns the requested entry of the menu; `None` if the menu is empty and no image is requested.
     ///
     /// # Errors

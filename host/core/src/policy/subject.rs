@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::custom_resource::blueprint::Resolved;
 use crate::names::spawn_key::ChildKind;
 use crate::policy::usage::DaysOfUser;
+use crate::values::options::Options;
 
 /// The subject of a policy's call, beyond the user and the options. Policies read it with functions of `host`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Subject {
     /// The kernel or the Dask pool; `None` if the call is about a lab itself.
     pub child: Option<SubjectChild>,
@@ -19,6 +20,8 @@ pub struct Subject {
     pub past_days: Arc<DaysOfUser>,
     /// The blueprints that apply to the lab.
     pub blueprint: Option<SubjectBlueprint>,
+    /// The submission with which the user's server was last started, in a question for its spawn form.
+    pub last_options: Options,
 }
 
 /// The blueprints of a lab that a call is about.

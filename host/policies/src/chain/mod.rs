@@ -171,7 +171,21 @@ impl Policies {
     ///
     /// [`CallError`], which names the policy.
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
-        Ok(self.answers(&RenderForm(context.clone())).await?.pop())
+        self.render_form_again(context, &Options::new()).await
+    }
+
+    /// Returns the spawn form like [`Self::render_form`], for a server that was last started with this submission.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::render_form`].
+    pub async fn render_form_again(
+        &self,
+        context: &FormContext,
+        last_options: &Options,
+    ) -> Result<Option<PolicyAnswer<Form>>, CallError> {
+        let question = RenderForm { context: context.clone(), last_options: last_options.clone() };
+        Ok(self.answers(&question).await?.pop())
     }
 
     /// Converts a submission of the form to options, with the policy that creates the form. Returns `None` if no policy

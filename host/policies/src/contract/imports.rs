@@ -79,6 +79,11 @@ impl host::Host for CallState {
         self.subject().blueprint.as_ref().map(convert::blueprint)
     }
 
+    fn last_options(&mut self) -> Vec<types::OptionEntry> {
+        self.note_learning_by("last-options");
+        convert::option_entries(&self.subject().last_options)
+    }
+
     fn expand(&mut self, template: String) -> Result<String, String> {
         self.expand_template(template)
     }

@@ -167,7 +167,7 @@ async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     let nobody = User { name: "policy-trial".into(), ..User::default() };
     let context = FormContext { user: nobody.clone(), ..FormContext::default() };
     let limits = LimitUser { user: nobody, usage: Usage::default(), subject: Subject::default() };
-    let form = policy.ask(engine, &RenderForm(context.clone())).await.map(|answer| answer.map(drop));
+    let form = policy.ask(engine, &RenderForm::first(context.clone())).await.map(|answer| answer.map(drop));
     let quota = policy.ask(engine, &limits).await.map(|answer| answer.map(drop));
     let menu = policy.ask(engine, &OfferImages(context)).await.map(|answer| answer.map(drop));
     let errors = form.into_iter().chain(quota).chain(menu).filter_map(Result::err);

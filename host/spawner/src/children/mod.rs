@@ -14,7 +14,7 @@ use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::spawn_key::{ChildKey, ChildKind, SpawnKey};
 use wasmspawner_core::policy::spawn::ChildRequest;
-use wasmspawner_core::policy::{Subject, SubjectChild};
+use wasmspawner_core::policy::{Options, Subject, SubjectChild};
 use wasmspawner_core::values::secret::SecretString;
 
 use super::errors::SpawnError;
@@ -116,6 +116,7 @@ impl Labs {
             use_of_user: self.registry().use_beside(key),
             past_days: Arc::new(self.context().history.days_of(&key.lab.user)),
             blueprint: None,
+            last_options: Options::new(),
         }
     }
 

@@ -20,7 +20,7 @@ use wasmspawner_core::policy::kept_request::KeptRequest;
 use wasmspawner_core::policy::spawn::{Child, ChildRequest, SpawnRequest};
 use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{
-    Action, AuthorizeRequest, Image, Subject, SubjectBlueprint, SubjectChild, User,
+    Action, AuthorizeRequest, Image, Options, Subject, SubjectBlueprint, SubjectChild, User,
 };
 use wasmspawner_core::record::{
     KernelDescription, LabDescription, Place, PlaceKind, PlaceWorkload, PoolDescription,
@@ -115,6 +115,7 @@ pub(crate) async fn approve(
             use_of_user: so_far.present,
             past_days: so_far.past,
             blueprint: about_blueprint(&chosen),
+            last_options: Options::new(),
         },
     };
     authorize(rules, &question).await?;
@@ -220,6 +221,7 @@ pub(crate) async fn approve_child(
         use_of_user: so_far.present,
         past_days: so_far.past,
         blueprint: about_blueprint(&chosen),
+        last_options: Options::new(),
     };
     let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
     authorize(rules, &question).await?;

@@ -259,6 +259,7 @@ fn field(name: &str, label: &str, help: &str, kind: FieldKind) -> Field {
         group: None,
         required: false,
         visible_when: None,
+        notice: None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use wasmspawner_core::custom_resource::blueprint::{ExtendedLibrary, Resolved};
 use wasmspawner_core::images::{Inventory, NodeImages};
 use wasmspawner_core::names::{ObjectName, ServerName};
-use wasmspawner_core::policy::User;
-use wasmspawner_core::policy::form::{FormContext, render};
+use wasmspawner_core::policy::form::{Form, FormContext, preselect, render};
+use wasmspawner_core::policy::{Options, User};
 use wasmspawner_core::users::identity::Identity;
 use wasmspawner_core::values::secret::SecretString;
 
@@ -25,12 +25,23 @@ impl Choices {
         Self(context)
     }
 
-    /// The spawn form, as a fragment of HTML.
-    pub async fn spawn_form(&self, identity: &Identity, server: &ServerName) -> Result<String, SpawnError> {
+    /// The spawn form, as a fragment of HTML. It begins with the choices of `last_options`, the submission with which
+    /// the server was last started, unless the site does not want it.
+    pub async fn spawn_form(
+        &self,
+        identity: &Identity,
+        server: &ServerName,
+        last_options: Options,
+    ) -> Result<String, SpawnError> {
         let context = FormContext { user: User::from(identity), server: server.to_string() };
         let rules = self.0.rules();
-        let form = image_menu::form(&rules, &context).await?;
-        Ok(render(&blueprints::offer(&rules, &context, form)))
+        let mut last = if rules.config.form.remember { last_options } else { Options::new() };
+        let form = image_menu::form(&rules, &context, &mut last).await?;
+        let mut form = blueprints::offer(&rules, &context, form);
+        if let Form::Fields(fields) = &mut form {
+            preselect(fields, &last);
+        }
+        Ok(render(&form))
     }
 
     /// The images from which the user chooses; `None` if the site has no menu.

@@ -2,7 +2,7 @@
 
 use wasmspawner_core::images::{IMAGE, ImageChoice, ImageMenu, MenuEntry, offer, plain_menu};
 use wasmspawner_core::policy::compose::Source;
-use wasmspawner_core::policy::form::{Field, Form, FormContext, image_fields};
+use wasmspawner_core::policy::form::{Field, Form, FormContext, follow_image, image_fields};
 use wasmspawner_core::policy::{FieldError, Image, Options, Value};
 
 use crate::context::site_rules::SiteRules;
@@ -38,7 +38,7 @@ pub(crate) async fn menu(
         return Ok(Some(menu));
     }
     let Some(menu) = menu_of_configuration(rules) else { return Ok(None) };
-    Ok((!offers_images(&form_of_policies(rules, context).await?)).then_some(menu))
+    Ok((!offers_images(&form_of_policies(rules, context, &Options::new()).await?)).then_some(menu))
 }
 
 async fn menu_of_policies(
@@ -59,9 +59,14 @@ fn menu_of_configuration(rules: &SiteRules<'_>) -> Option<UserMenu> {
     Some(UserMenu { source: Source::Configuration, menu })
 }
 
-/// The spawn form: that of a policy, with the menu before its fields.
-pub(crate) async fn form(rules: &SiteRules<'_>, context: &FormContext) -> Result<Form, SpawnError> {
-    let form = form_of_policies(rules, context).await?;
+/// The spawn form: that of a policy, with the menu before its fields. The image in `last`, the submission with which the
+/// server was last started, becomes that of the field which offers it today.
+pub(crate) async fn form(
+    rules: &SiteRules<'_>,
+    context: &FormContext,
+    last: &mut Options,
+) -> Result<Form, SpawnError> {
+    let form = form_of_policies(rules, context, last).await?;
     let fields = match form {
         Form::Fields(fields) if !offer_images(&fields) => fields,
         form => return Ok(form),
@@ -70,11 +75,16 @@ pub(crate) async fn form(rules: &SiteRules<'_>, context: &FormContext) -> Result
     let Some(UserMenu { menu, .. }) = menu else { return Ok(Form::Fields(fields)) };
     let known = rules.policies.inventory();
     let images = image_fields(&offer(&menu, &known.registries(), &known.nodes()));
+    follow_image(&images, &menu, last);
     Ok(Form::Fields(images.into_iter().chain(fields).collect()))
 }
 
-async fn form_of_policies(rules: &SiteRules<'_>, context: &FormContext) -> Result<Form, SpawnError> {
-    let answer = rules.policies.render_form(context).await?;
+async fn form_of_policies(
+    rules: &SiteRules<'_>,
+    context: &FormContext,
+    last: &Options,
+) -> Result<Form, SpawnError> {
+    let answer = rules.policies.render_form_again(context, last).await?;
     Ok(answer.map_or(Form::Fields(Vec::new()), |answer| answer.value))
 }
 

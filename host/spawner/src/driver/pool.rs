@@ -137,7 +137,9 @@ impl Driver {
         match self.lab.phase {
             Phase::Starting(_) | Phase::Running(_) => {}
             Phase::Stopping(_) => return Err(Refusal::StopInProgress.into()),
-            Phase::Failed(_) | Phase::CleaningUp(_) | Phase::Absent => return Err(Refusal::NoLab.into()),
+            Phase::Failed(_) | Phase::CleaningUp(_) | Phase::NamespaceKept(_) | Phase::Absent => {
+                return Err(Refusal::NoLab.into());
+            }
         }
         let before = Arc::clone(&self.about);
         let about = Arc::make_mut(&mut self.about);

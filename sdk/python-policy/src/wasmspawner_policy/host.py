@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from . import stand_in
+from .options import Options
 from .stand_in import ChildKind, ChildOfLab, KnownImage, LabBlueprint, UseOfDays, UseOfUser
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "images",
     "info",
     "lab_nodes",
+    "last_options",
     "log",
     "now_millis",
     "past_use",
@@ -191,3 +193,12 @@ def blueprint() -> LabBlueprint | None:
         return stand_in.current.blueprint
     found: LabBlueprint | None = _host.blueprint()
     return found
+
+
+def last_options() -> Options:
+    """The submission of the form with which this server of the user was last started; empty if it never was, or if the site does
+    not want it. Known to `form`. The service itself selects these choices in fields, so this is for a policy's own HTML. The
+    user has written the values: escape them, and use only those that are still allowed."""
+    if _host is None:
+        return dict(stand_in.current.last_options)
+    return {entry.name: entry.value.value for entry in _host.last_options()}

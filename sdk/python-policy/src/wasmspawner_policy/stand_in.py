@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from .options import Options
 from .user import User
 
 
@@ -100,6 +101,8 @@ class Situation:
     past_use: dict[int, UseOfDays] = field(default_factory=dict)
     """What the user has used, by how many days ago; 0 is today."""
     blueprint: LabBlueprint | None = None
+    last_options: Options = field(default_factory=dict)
+    """The submission with which the server was last started."""
     lab_of: User | None = None
     """The user whose lab fills the fields of templates; without one, templates are only checked."""
     log: list[tuple[str, str]] = field(default_factory=list)

@@ -97,9 +97,20 @@ class ServiceClient:
 
     # Routes
 
-    async def spawn_form(self, lab: Lab, token: str) -> str:
-        """The user's options form, an HTML fragment."""
-        answer = await self._patiently("GET", lab.form_path, token, max_bytes=_MAX_FORM_BYTES)
+    async def spawn_form(self, lab: Lab, token: str, last_options: Mapping[str, Any] | None = None) -> str:
+        """The user's options form, an HTML fragment. It begins with the choices of the last start that are still
+        available."""
+        answer = None
+        if last_options:
+            body = json.dumps({"last_options": last_options}).encode()
+            try:
+                answer = await self._patiently("POST", lab.form_path, token, body, max_bytes=_MAX_FORM_BYTES)
+            except Refused as error:
+                # An older service has no such route, and another one may refuse what was once allowed.
+                if error.status not in (405, 413, 422):
+                    raise
+        if answer is None:
+            answer = await self._patiently("GET", lab.form_path, token, max_bytes=_MAX_FORM_BYTES)
         return answer.body.decode("utf-8", "replace")
 
     async def spawn(self, lab: Lab, token: str, options: Mapping[str, Any], env: Mapping[str, str]) -> None:
@@ -205,12 +216,14 @@ class ServiceClient:
 
     # A single request
 
-    async def _patiently(self, method: str, path: str, token: str, *, max_bytes: int = MAX_ANSWER_BYTES) -> Answer:
+    async def _patiently(
+        self, method: str, path: str, token: str, body: bytes | None = None, *, max_bytes: int = MAX_ANSWER_BYTES
+    ) -> Answer:
         """Repeat a request for `retry_for` seconds while the service is not reachable (a restart, or a hand-over, takes seconds)."""
         retries = Retries(self.options.retry_for)
         while True:
             try:
-                return await self._request(method, path, token, max_bytes=max_bytes)
+                return await self._request(method, path, token, body, max_bytes=max_bytes)
             except Unreachable as error:
                 await retries.pause(error)
 

@@ -195,6 +195,8 @@ class WasmSpawner(Spawner):
         self._operation_at = -math.inf
         # The last result of poll(). A spawner that was neither started nor loaded has no lab.
         self._last_status: int | None = 0
+        # The options of the last start that the service accepted.
+        self._last_options: dict[str, Any] = {}
         # The lab of this server while it has one. The user may be renamed meanwhile.
         self._own_lab: Lab | None = None
         self._shared: tuple[ServiceClient, StatusCache] | None = None
@@ -214,7 +216,7 @@ class WasmSpawner(Spawner):
     async def _form(self) -> str:
         login = await self._login_token()
         try:
-            return await self._client.spawn_form(self._lab, login or self._hub_token())
+            return await self._client.spawn_form(self._lab, login or self._hub_token(), self._last_options)
         except Refused as error:
             if login and error.status == 401:
                 raise LoginExpired(str(error)) from error
@@ -238,6 +240,7 @@ class WasmSpawner(Spawner):
         try:
             request = await self._spawn_request()
             await self._submit(request, log)
+            self._last_options = dict(request.options)
             reason = await self._follow_to_end(log)
             if reason == INTERRUPTED and self._log_of_operation is log:
                 # The user need not start the lab again because the service restarted.
@@ -446,8 +449,10 @@ class WasmSpawner(Spawner):
     # State
 
     def get_state(self) -> dict[str, Any]:
-        """The name of the lab, while there is one."""
+        """The options of the last start that the service accepted, and the name of the lab, while there is one."""
         state = super().get_state()
+        if self._last_options:
+            state["last_options"] = self._last_options
         if self._own_lab is not None:
             state |= {"user": self._own_lab.user, "server": self._own_lab.server}
         return state
@@ -455,13 +460,14 @@ class WasmSpawner(Spawner):
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `get_state` returned."""
         super().load_state(state)
+        self._last_options = state.get("last_options") or {}
         if "user" in state:
             self._own_lab = Lab(state["user"], state["server"])
             # Until the service answers: the Hub stores this state before a lab is requested, and removes it after a stop.
             self._last_status = None
 
     def clear_state(self) -> None:
-        """Discard the last operation."""
+        """Discard the last operation, but not its options, with which the next form begins."""
         super().clear_state()
         self._log_of_operation = ProgressLog()
         self._own_lab = None

@@ -112,6 +112,10 @@ impl hooks::Form for Hostile {
             "strange-form" => {
                 return Ok(vec![field(&strange("name", 200_000)), field(&strange("name", 200_000))]);
             }
+            "last-options" => {
+                let last = host::last_options();
+                return Ok(vec![Field::text("name", "Name", last.text("name").unwrap_or("none"))]);
+            }
             "unusable-form" => return Ok(vec![field("name"); 1000]),
             _ => {}
         }

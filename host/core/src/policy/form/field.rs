@@ -123,6 +123,9 @@ pub struct Field {
     pub visible_when: Option<Condition>,
     /// The kind of input.
     pub kind: FieldKind,
+    /// A line about the last choice, which is not available any more. Policies give none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 /// A spawn form.

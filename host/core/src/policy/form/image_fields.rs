@@ -54,6 +54,7 @@ fn field(name: &str, label: &str, kind: FieldKind) -> Field {
         required: false,
         visible_when: None,
         kind,
+        notice: None,
     }
 }
 

@@ -216,20 +216,29 @@ impl Input<'_> {
     }
 
     fn help(&self, html: &mut String) -> fmt::Result {
+        let id = &self.id;
+        if let Some(notice) = &self.field.notice {
+            let notice = Escaped(notice);
+            writeln!(
+                html,
+                "<div class=\"form-text text-warning-emphasis\" id=\"{id}-notice\">{notice}</div>"
+            )?;
+        }
         match &self.field.help {
-            Some(help) => {
-                writeln!(html, "<div class=\"form-text\" id=\"{}-help\">{}</div>", self.id, Escaped(help))
-            }
+            Some(help) => writeln!(html, "<div class=\"form-text\" id=\"{id}-help\">{}</div>", Escaped(help)),
             None => Ok(()),
         }
     }
 
     fn described_by(&self) -> String {
-        if self.field.help.is_some() {
-            format!(" aria-describedby=\"{}-help\"", self.id)
-        } else {
-            String::new()
-        }
+        let Self { id, field } = self;
+        let texts = [("notice", &field.notice), ("help", &field.help)];
+        let ids: Vec<_> = texts
+            .into_iter()
+            .filter(|(_, text)| text.is_some())
+            .map(|(part, _)| format!("{id}-{part}"))
+            .collect();
+        if ids.is_empty() { String::new() } else { format!(" aria-describedby=\"{}\"", ids.join(" ")) }
     }
 }
 

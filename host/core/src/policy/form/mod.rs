@@ -5,6 +5,7 @@ mod escape;
 mod field;
 mod image_fields;
 mod input;
+mod last_choices;
 mod layout;
 mod render;
 mod script;
@@ -15,6 +16,7 @@ pub use field::{
     Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };
 pub use image_fields::image_fields;
+pub use last_choices::{follow_image, preselect};
 pub use render::render;
 pub use submission::options;
 

@@ -1,13 +1,13 @@
 //! `form`: creates the spawn form, and turns a submission of it into options.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use wasmspawner_core::config::grants::Grants;
-use wasmspawner_core::policy::Options;
 use wasmspawner_core::policy::form::{
     self, Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };
+use wasmspawner_core::policy::{Options, Subject};
 
-use super::{Asked, Exports, Question, call, input, invalid, refusal};
+use super::{About, Asked, Exports, Question, call, input, invalid, refusal};
 use crate::contract::bindings::hooks::form as wit;
 use crate::contract::convert::{option_entries, options, user};
 use crate::contract::guest::Calling;
@@ -17,7 +17,18 @@ use crate::names::policy_name::PolicyName;
 
 /// Asks for the spawn form. The last policy that has a form answers.
 #[derive(Clone)]
-pub(crate) struct RenderForm(pub(crate) FormContext);
+pub(crate) struct RenderForm {
+    pub(crate) context: FormContext,
+    /// The submission with which the server was last started.
+    pub(crate) last_options: Options,
+}
+
+impl RenderForm {
+    /// Asks for the form of a server that was never started.
+    pub(crate) fn first(context: FormContext) -> Self {
+        Self { context, last_options: Options::new() }
+    }
+}
 
 impl Question for RenderForm {
     const HOOK: Hook = Hook::new("form.render");
@@ -32,7 +43,7 @@ impl Question for RenderForm {
     }
 
     fn call(&self, interface: &wit::GuestIndices) -> Calling<Form> {
-        let context = form_context(&self.0);
+        let context = form_context(&self.context);
         call!(interface, |exports, store| exports.call_render(&mut store, &context), |answer| {
             answer.map(form).map_err(refusal)
         })
@@ -45,8 +56,17 @@ impl Question for RenderForm {
         Ok(form)
     }
 
+    fn about(&self) -> About {
+        About {
+            subject: Subject { last_options: self.last_options.clone(), ..Subject::default() },
+            ..About::default()
+        }
+    }
+
     fn input(&self) -> Option<Value> {
-        Some(input::of_user(&self.0.user, &self.0.server))
+        let mut input = input::of_user(&self.context.user, &self.context.server);
+        input["last_options"] = json!(self.last_options);
+        Some(input)
     }
 }
 
@@ -101,6 +121,7 @@ fn field(field: wit::Field) -> Field {
         required: field.required,
         visible_when: field.visible_when.map(condition),
         kind: kind(field.kind),
+        notice: None,
     }
 }
 

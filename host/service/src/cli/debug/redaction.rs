@@ -13,7 +13,7 @@ const MIN_SEARCHED_BYTES: usize = 4;
 
 /// The settings whose texts are shown, with everything below them. `*` stands for each key or item. Any other text or
 /// number may be, or contain, a credential, including one in a setting that is added later.
-const SHOWN: [&[&str]; 48] = [
+const SHOWN: [&[&str]; 49] = [
     &["auth", "modes"],
     &["auth", "headers"],
     &["auth", "jupyterhub"],
@@ -28,6 +28,7 @@ const SHOWN: [&[&str]; 48] = [
     &["embedded", "simulated"],
     &["environments", "clusters", "*", "lab_url"],
     &["environments", "default_class"],
+    &["form"],
     &["history"],
     &["http"],
     &["hub"],

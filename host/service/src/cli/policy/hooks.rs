@@ -95,7 +95,10 @@ impl HookName {
             return Ok(None);
         }
         let answer = match self {
-            Self::FormRender => policies.render_form(&context).await?.map(|answer| json!(answer.value)),
+            Self::FormRender => {
+                let answer = policies.render_form_again(&context, &case.last_options).await?;
+                answer.map(|answer| json!(answer.value))
+            }
             Self::FormParse => {
                 policies.parse_submission(&case.options, &context).await?.map(|answer| json!(answer.value))
             }
