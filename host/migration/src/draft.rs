@@ -1,8 +1,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::grants;
+use crate::groups::Groups;
 use crate::hub_names::HubNames;
-use crate::identity::Groups;
 use crate::migration::{Migration, Target};
 use crate::report::{Entry, Outcome, Report};
 use crate::values_file::{ValuesFile, below};

@@ -6,7 +6,7 @@ use crate::becomes::{Becomes, plain_text};
 use crate::draft::{Draft, is_nothing};
 use crate::hub_names::HubNames;
 use crate::values_file::below;
-use crate::{hub_names, identity, network, profiles, settings, spawner, storage};
+use crate::{identity, name_overrides, network, profiles, settings, spawner, storage};
 
 use Becomes::{Converted, NotNeeded, Open, Profiles, Setting, Stays};
 
@@ -107,8 +107,8 @@ const KEYS: &[(&str, Becomes)] = &[
     ("rbac", NotNeeded("the Hub needs no permissions on the cluster; `hub-values.yaml` takes them away")),
     ("imagePullSecret", Converted(pull_secret)),
     ("imagePullSecrets", Converted(settings::pull_secrets)),
-    ("fullnameOverride", Converted(hub_names::fullname)),
-    ("nameOverride", Converted(hub_names::name)),
+    ("fullnameOverride", Converted(name_overrides::fullname)),
+    ("nameOverride", Converted(name_overrides::name)),
     ("enabled", Stays("is about the chart as a part of another one")),
     (
         "custom",

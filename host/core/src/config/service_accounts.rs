@@ -2,18 +2,24 @@
 
 use serde_json::Value;
 
-use super::{ConfigFile, InvalidSetting, PolicyConfig};
+use super::lab::LabSection;
+use super::{InvalidSetting, PolicyConfig};
+use crate::names::NamesConfig;
 
-/// Finds accounts that cannot be there when a lab needs them, and those that the service would make itself.
-pub(super) fn check(file: &ConfigFile) -> Vec<InvalidSetting> {
-    let of_site = file.lab.service_account.iter().map(|name| ("lab.service_account".to_owned(), name));
-    let of_policies = file.policies.iter().enumerate().flat_map(|(index, policy)| {
+/// Finds accounts that cannot be there when a lab needs them, and those that the service would make itself. `is_deleted` is
+/// true if every lab has a namespace that is deleted with it.
+pub(super) fn check(
+    lab: &LabSection,
+    policies: &[PolicyConfig],
+    names: &NamesConfig,
+    is_deleted: bool,
+) -> Vec<InvalidSetting> {
+    let of_site = lab.service_account.iter().map(|name| ("lab.service_account".to_owned(), name));
+    let of_policies = policies.iter().enumerate().flat_map(|(index, policy)| {
         let key = format!("policies[{index}].grants.service-accounts");
         policy.grants.service_accounts.iter().map(move |name| (key.clone(), name))
     });
-    // Environments may have accounts, whatever becomes of other namespaces.
-    let is_deleted = file.kubernetes.namespaces.is_deleted() && file.environments.is_none();
-    let own = file.names.service_account.split('{').next().unwrap_or_default();
+    let own = names.service_account.split('{').next().unwrap_or_default();
     let problem = |name: &str| {
         if is_deleted {
             Some(format!(
@@ -24,7 +30,7 @@ pub(super) fn check(file: &ConfigFile) -> Vec<InvalidSetting> {
             Some(format!(
                 "`{name}` may be the name of a lab's own account, which the service makes and deletes \
                  (names.service_account: {}); name another account",
-                file.names.service_account
+                names.service_account
             ))
         } else {
             None
@@ -79,10 +85,13 @@ fn find(value: &Value, names: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ConfigFile;
 
     fn problems(yaml: &str) -> Vec<String> {
         let file: ConfigFile = serde_saphyr::from_str(yaml).unwrap();
-        check(&file).iter().map(ToString::to_string).collect()
+        let is_deleted = file.kubernetes.namespaces.is_deleted();
+        let found = check(&file.lab, &file.policies, &file.names, is_deleted);
+        found.iter().map(ToString::to_string).collect()
     }
 
     #[test]
