@@ -87,7 +87,7 @@ pub fn build_dask_pool(spawn: &ValidatedSpawn, launch: &PoolLaunch, parent: &Par
     let objects = LabObjects {
         namespace: None,
         routes: Vec::new(),
-        service_account: lasts.then(|| service_account::build(spawn)),
+        service_account: lasts.then(|| service_account::build(spawn)).flatten(),
         env: env_config_map::build(spawn),
         nss: nss_config_map::build(spawn),
         secret: child::secret(spawn, ProgramFiles { prefix: KEY_PREFIX, files }),

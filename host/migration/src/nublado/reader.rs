@@ -186,7 +186,13 @@ impl<'a> Reader<'a> {
         self.report.entries.reverse();
         self.report.entries.retain(|entry| seen.insert(entry.path.clone()));
         self.report.entries.reverse();
-        Migration { config, chart_values, report: self.report, root: "" }
+        Migration {
+            config,
+            chart_values,
+            report: self.report,
+            root: String::new(),
+            hub_secret: String::new(),
+        }
     }
 }
 

@@ -62,6 +62,6 @@ impl NubladoArgs {
         };
         let migration = migrate_nublado(&files, &target).map_err(anyhow::Error::msg)?;
         let policy = serde_saphyr::to_string(&migration.config["policies"][0]["config"])?;
-        finish(migration, self.output.as_deref(), &self.files, &[("rubin.yaml", policy)], out)
+        finish(migration, self.output.as_deref(), &self.files, &[("rubin.yaml", policy)], "", out)
     }
 }
