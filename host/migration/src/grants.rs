@@ -97,7 +97,7 @@ impl Needed {
                     self.metadata.extend(keys(value).filter(acted_on).map(str::to_owned));
                 }
                 "service_account" => {
-                    self.accounts.extend(value.as_str().filter(|name| !name.is_empty()).map(str::to_owned))
+                    self.accounts.extend(value.as_str().filter(|name| !name.is_empty()).map(str::to_owned));
                 }
                 "port" => self.ports.extend(value.as_u64()),
                 _ => {}

@@ -190,7 +190,7 @@ async fn list(service: &Service, args: &ListArgs, out: &mut impl Write) -> anyho
     let of_named = of_named_servers(service, labs.iter().any(|(_, lab)| lab.is_none())).await?;
     for (user, lab) in labs {
         let row = match lab {
-            Some(lab) => Row::Lab(Lab::parse(lab)?),
+            Some(lab) => Row::Lab(Box::new(Lab::parse(lab)?)),
             None => Row::NamedServers(of_named.get(&user).cloned().unwrap_or_default()),
         };
         rows.push((user, row));

@@ -13,7 +13,7 @@ const NOTHING: &str = "-";
 /// The labs of one user, as the list shows them.
 pub(super) enum Row {
     /// The lab of the default server.
-    Lab(Lab),
+    Lab(Box<Lab>),
     /// The statuses of named servers, for a user who has no other one.
     NamedServers(Vec<&'static str>),
 }
@@ -117,7 +117,7 @@ mod tests {
     fn the_columns_of_a_list_are_aligned() {
         let user = |name: &str| Username::parse(name).unwrap();
         let named = Row::NamedServers(vec!["starting", "running"]);
-        let labs = [(user("ada"), Row::Lab(lab())), (user("ada.lovelace@example.org"), named)];
+        let labs = [(user("ada"), Row::Lab(Box::new(lab()))), (user("ada.lovelace@example.org"), named)];
         insta::assert_snapshot!(text(|out| list(out, &labs)), @r"
         USER                      STATUS                             STAGE    PROGRESS  STARTED               IMAGE
         ada                       starting                           Pulling  35%       2026-01-02T03:04:05Z  quay.io/x:1
