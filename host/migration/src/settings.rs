@@ -191,6 +191,9 @@ pub(crate) fn put(draft: &mut Draft<'_>, path: &str, setting: &str, value: &Valu
     if is_nothing(value) {
         return draft.not_needed(path, "has no value");
     }
+    if LISTS.contains(&setting) && !value.is_array() && !value.is_object() {
+        return draft.wrong_form(path);
+    }
     draft.carried(path, &format!("{PLACE}.{setting}"));
     let mut value = cleaned(draft, path, setting, value);
     if let (true, Value::Object(entries)) = (LISTS.contains(&setting), &value) {
@@ -590,7 +593,11 @@ pub(crate) fn pull_policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
 
 pub(crate) fn pull_secrets(draft: &mut Draft<'_>, path: &str, value: &Value) {
     let name = |entry: &Value| entry.get("name").unwrap_or(entry).as_str().map(str::to_owned);
-    let names: Vec<String> = value.as_array().into_iter().flatten().filter_map(name).collect();
+    let Some(names) =
+        value.as_array().and_then(|entries| entries.iter().map(name).collect::<Option<Vec<_>>>())
+    else {
+        return draft.wrong_form(path);
+    };
     match names.as_slice() {
         [] => draft.not_needed(path, "has no value"),
         [name] => {

@@ -346,12 +346,14 @@ fn pull_secret(draft: &mut Draft<'_>, path: &str, value: &Value) {
 
 fn extra_images(draft: &mut Draft<'_>, path: &str, value: &Value) {
     let image = |entry: &Value| {
-        let name = entry.get("name").map(plain_text)?;
+        let entry =
+            entry.as_object().filter(|entry| entry.keys().all(|key| key == "name" || key == "tag"))?;
+        let name = entry.get("name")?.as_str()?;
         let tag = entry.get("tag").map(plain_text).filter(|tag| !tag.is_empty());
-        Some(serde_json::json!({"reference": tag.map_or(name.clone(), |tag| format!("{name}:{tag}"))}))
+        Some(serde_json::json!({"reference": tag.map_or(name.to_owned(), |tag| format!("{name}:{tag}"))}))
     };
-    let images: Vec<Value> =
-        value.as_object().into_iter().flatten().filter_map(|(_, entry)| image(entry)).collect();
+    let images = value.as_object().and_then(|all| all.values().map(image).collect::<Option<Vec<_>>>());
+    let Some(images) = images else { return draft.wrong_form(path) };
     if images.is_empty() {
         return draft.not_needed(path, "has no value");
     }
