@@ -66,11 +66,7 @@ impl<'a> Draft<'a> {
 
     /// Sets a key of the service's configuration, such as `lab.labels`.
     pub(crate) fn set_service(&mut self, path: &str, value: Value) {
-        let mut at = &mut self.service;
-        for step in path.split('.') {
-            at = &mut at[step];
-        }
-        *at = value;
+        set(&mut self.service, path, value);
     }
 
     /// Names the Hub as its chart does.
@@ -184,14 +180,7 @@ impl<'a> Draft<'a> {
             entry["config"] = Value::Object(policy.clone());
             json!([entry])
         };
-        let mut config = service.clone();
-        config["policies"] = entry(Some(&target.policy));
-        let mut of_chart = service;
-        of_chart["policies"] = entry(None);
-        // The chart sets it.
-        if let Some(kubernetes) = of_chart["kubernetes"].as_object_mut() {
-            kubernetes.remove("namespace");
-        }
+        let (config, of_chart) = with_policy(service, &target.policy, entry);
         let mut chart_values = json!({
             "podLabels": {"hub.jupyter.org/network-access-hub": "true"},
             "jupyterhub": {"namespace": target.namespace},
@@ -200,14 +189,37 @@ impl<'a> Draft<'a> {
         if !hub.has_usual_app() {
             chart_values["jupyterhub"]["podLabels"] = json!({"app": hub.app, "component": "hub"});
         }
-        // A key is reported once: the last outcome counts.
-        let mut seen = std::collections::BTreeSet::new();
-        report.entries.reverse();
-        report.entries.retain(|entry| seen.insert(entry.path.clone()));
-        report.entries.reverse();
+        report.keep_last_outcomes();
         let root = roots.into_iter().next_back().unwrap_or_default();
         Migration { config, chart_values, report, root, hub_secret: hub.object("hub") }
     }
+}
+
+/// Sets a key of a map, such as `lab.labels`.
+pub(crate) fn set(map: &mut Value, path: &str, value: Value) {
+    let mut at = map;
+    for step in path.split('.') {
+        at = &mut at[step];
+    }
+    *at = value;
+}
+
+/// Returns the configuration with its policy, and the part of it that is in the values of the service's chart. `entry` makes
+/// the entry of the policy, with the path of its component if there is one.
+pub(crate) fn with_policy(
+    service: Value,
+    policy: &str,
+    entry: impl Fn(Option<&str>) -> Value,
+) -> (Value, Value) {
+    let mut config = service.clone();
+    config["policies"] = entry(Some(policy));
+    let mut of_chart = service;
+    of_chart["policies"] = entry(None);
+    // The chart sets it.
+    if let Some(kubernetes) = of_chart["kubernetes"].as_object_mut() {
+        kubernetes.remove("namespace");
+    }
+    (config, of_chart)
 }
 
 /// True for a value that has no effect.

@@ -17,7 +17,7 @@ impl Default for HubNames {
 }
 
 impl HubNames {
-    pub(crate) fn of(values: &Value) -> Self {
+    pub(crate) fn from_values(values: &Value) -> Self {
         let text = |key: &str| values.get(key).and_then(name_in);
         let usual = Self::default();
         Self {

@@ -131,7 +131,7 @@ pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
 
 /// Converts all values.
 pub(crate) fn convert(values: &Value, draft: &mut Draft<'_>) {
-    draft.set_hub(HubNames::of(values));
+    draft.set_hub(HubNames::from_values(values));
     for (path, becomes) in KEYS {
         match path.split('.').try_fold(values, |value, key| value.get(key)) {
             Some(value) => apply(*becomes, path, value, draft),

@@ -53,7 +53,7 @@ pub struct ConfigFile {
     /// What the service knows about the images of labs.
     #[serde(default)]
     pub images: ImagesConfig,
-    /// What the site wants of the spawn form.
+    /// Settings of the spawn form.
     #[serde(default)]
     pub form: FormConfig,
     /// What the site wants of Dask pools.
@@ -109,7 +109,7 @@ pub struct Config {
     pub registries: RegistriesConfig,
     /// What the service knows about the images of labs.
     pub images: ImagesConfig,
-    /// What the site wants of the spawn form.
+    /// Settings of the spawn form.
     pub form: FormConfig,
     /// What the site wants of Dask pools.
     pub dask: DaskConfig,

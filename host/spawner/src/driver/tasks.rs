@@ -130,7 +130,6 @@ impl Driver {
                     place: observer.place().clone(),
                     own: requests::own(observer, observer.namespace().map(|namespace| namespace.uid)),
                     remains: observer.remains().to_vec(),
-                    reclaim: self.context.reclaim(&self.key, observer.place()),
                     kept_namespace: observer.namespace_to_keep(),
                 };
                 self.spawn_task(request, requests::delete_rest(context, rest, within));
