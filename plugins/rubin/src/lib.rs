@@ -4,11 +4,12 @@
 //! - `tag` reads tags, and knows nothing of registries.
 //! - `inventory` resolves aliases among the tags.
 //! - `images` decides which images are offered, listed and pulled in advance.
-//! - `lab` reads the settings of labs; `pod` builds one.
+//! - `lab` reads the settings of labs; `pod` builds one, and `files` writes what JupyterLab reads in it.
 
 mod access;
 mod date;
 mod duration;
+mod files;
 mod form;
 mod images;
 mod inventory;
@@ -71,7 +72,7 @@ impl Policy for RubinPolicy {
     }
 }
 
-export!(RubinPolicy: form, quota, authorize, build_pod, images);
+export!(RubinPolicy: form, quota, authorize, build_pod, lab_files, images);
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
-use wasmspawner_sdk::pod::{Customization, EnvVar};
-use wasmspawner_sdk::{Error, Options, User, hooks, host};
+use wasmspawner_sdk::pod::{Customization, EnvVar, Mount};
+use wasmspawner_sdk::{Error, Options, User, hooks};
 
 use crate::RubinPolicy;
 use crate::form::{DEBUG, IMAGE, RESET};
-use crate::lab::env;
+use crate::lab::{Storage, env};
 
 impl hooks::BuildPod for RubinPolicy {
     fn customize(&self, user: &User, _: &str, options: &Options) -> Result<Customization, Error> {
@@ -13,9 +13,17 @@ impl hooks::BuildPod for RubinPolicy {
         let (tmp, tmp_mount) = lab.storage.tmp(size.resources.memory_limit_bytes.unwrap_or_default());
 
         let mut variables = self.variables(options, &size.label, &home);
+        let has_startup = lab.standard.has_startup();
+        let mounts: Vec<_> =
+            lab.storage.mounts.iter().cloned().chain([tmp_mount]).chain(lab.secrets.mounts()).collect();
+        let startup = has_startup.then(Storage::startup_mount);
+        let of_all: Vec<_> = mounts.iter().cloned().chain(startup.clone()).collect();
+        let secrets = lab.secrets.env();
         let init = |init: &crate::lab::Init| init.of(user, &home, &variables, &size.resources);
-        let init_containers = lab.init_containers.iter().map(init).collect();
-        for variable in lab.secrets.env() {
+        let first = lab.standard.inithome(&lab.storage, &lab.home);
+        let last = lab.standard.last(&of_all, &secrets);
+        let init_containers = first.iter().chain(&lab.init_containers).chain(&last).map(init).collect();
+        for variable in secrets {
             env::set(&mut variables, variable);
         }
         Ok(Customization {
@@ -24,15 +32,16 @@ impl hooks::BuildPod for RubinPolicy {
             resources: Some(size.resources.clone()),
             tolerations: lab.placement.tolerations.clone(),
             node_selector: lab.placement.node_selector.clone(),
-            volumes: lab.storage.volumes.iter().cloned().chain([tmp]).chain(lab.secrets.volume()).collect(),
-            mounts: lab
+            volumes: lab
                 .storage
-                .mounts
+                .volumes
                 .iter()
                 .cloned()
-                .chain([tmp_mount])
-                .chain(lab.secrets.mounts())
+                .chain([tmp])
+                .chain(lab.secrets.volume())
+                .chain(has_startup.then(|| lab.storage.startup()))
                 .collect(),
+            mounts: mounts.into_iter().chain(startup.map(Mount::read_only)).collect(),
             init_containers,
             args: Some(lab.start_command.clone()),
             working_dir: Some(home),
@@ -60,7 +69,7 @@ impl RubinPolicy {
             }
         }
         if let Some(tag) = options.text(IMAGE) {
-            let image = self.image(tag);
+            let image = self.chosen_image(tag).reference;
             variables.push(EnvVar::literal("JUPYTER_IMAGE", &image));
             variables.push(EnvVar::literal("JUPYTER_IMAGE_SPEC", image));
         }
@@ -68,15 +77,5 @@ impl RubinPolicy {
             env::set(&mut variables, variable.clone());
         }
         variables
-    }
-
-    /// The reference of the chosen image, with its digest if that is known.
-    fn image(&self, tag: &str) -> String {
-        let reference = self.offer.reference(tag);
-        let known = host::images(&self.offer.repository).into_iter().find(|image| image.tag == tag);
-        match known.and_then(|image| image.digest) {
-            Some(digest) => format!("{reference}@{digest}"),
-            None => reference,
-        }
     }
 }

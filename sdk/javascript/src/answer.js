@@ -126,6 +126,9 @@ export const injectVerdict = variant([], { allow: access, deny: denial });
 /** The answer of `labServer`. */
 export const settings = record({ port: optional(small), probe: optional(variant(['tcp', 'none'], { http: text })) });
 
+/** The answer of `labFiles`. */
+export const textFiles = entries(text, (path, content) => ({ path, content }));
+
 const entry = record({
   name: text,
   reference: text,

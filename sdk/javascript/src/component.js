@@ -74,6 +74,7 @@ export function exportsOf(policy, info) {
     },
     buildPod: { customize: (request) => call('buildPod', answer.customization, (it) => it.buildPod(...lab(request))) },
     labServer: { decide: (request) => call('labServer', answer.settings, (it) => it.labServer(...lab(request))) },
+    labFiles: { decide: (request) => call('labFiles', answer.textFiles, (it) => it.labFiles(...lab(request))) },
     images: {
       menu: ({ user, server }) => call('images', answer.menu, (it) => it.images(userOf(user), server)),
       prepull: () => call('prepull', answer.wantedImages, (it) => it.prepull()),

@@ -33,7 +33,7 @@ export function random(length) {
 
 /**
  * Expands the fields of the lab in a template of the operator, such as `{username}`; `{{` stands for a brace. Outside of
- * `buildPod` and `labServer` the template is only checked. Never pass text of a user. Throws `RangeError` that says what is
+ * `buildPod`, `labServer` and `labFiles` the template is only checked. Never pass text of a user. Throws `RangeError` that says what is
  * wrong with the template, and which fields there are.
  */
 export function expand(template) {

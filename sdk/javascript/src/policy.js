@@ -11,12 +11,13 @@ export const HOOKS = {
   onEvent: 'events',
   buildPod: 'build-pod',
   labServer: 'lab-server',
+  labFiles: 'lab-files',
   images: 'images',
 };
 
 /**
  * A policy. It exports the hooks whose methods it has: `form`, `quota`, `authorize`, `inject`, `onEvent`, `buildPod`,
- * `labServer`, `images`. `types/index.d.ts` says what they get and return. It has no other public methods, so that a
+ * `labServer`, `labFiles`, `images`. `types/index.d.ts` says what they get and return. It has no other public methods, so that a
  * misspelled hook is noticed: the names of its own begin with `#` or `_`.
  *
  * The service calls the constructor once when the policy is loaded, and begins every call with a copy of what it has made.

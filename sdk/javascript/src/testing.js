@@ -60,6 +60,12 @@ export class TestKit {
     return checked('labServer', answer.settings, settings);
   }
 
+  /** The content of the text files of the user's lab, by their paths. */
+  labFiles(user, options = {}) {
+    const files = given({ labOf: user }, () => this.policy.labFiles(user, '', options));
+    return checked('labFiles', answer.textFiles, files);
+  }
+
   /** The menu of the user. */
   images(user) {
     return checked('images', answer.menu, this.policy.images(user, ''));

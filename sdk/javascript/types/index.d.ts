@@ -374,6 +374,11 @@ export class Policy {
   buildPod?(user: User, server: string, options: Options): Customization;
   /** How the program in the lab's container is reached. */
   labServer?(user: User, server: string, options: Options): LabServer;
+  /**
+   * The text files of the lab: the content of each by its absolute path, at most 512 KiB together. They are read-only. Users can
+   * read them, and so can everybody who reads ConfigMaps: a secret is no file.
+   */
+  labFiles?(user: User, server: string, options: Options): Record<string, string>;
   /** The images from which this user chooses; `undefined` if this policy has none. */
   images?(user: User, server: string): ImageMenu | undefined;
   /** The images that nodes are to have, the most important first. Asked only if `images` is there, too. */

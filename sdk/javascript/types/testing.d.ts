@@ -57,6 +57,8 @@ export class TestKit<P extends Policy = Policy> {
   buildPod(user: User, options?: Options): Customization;
   /** How the program of the user's lab is reached. */
   labServer(user: User, options?: Options): LabServer;
+  /** The content of the text files of the user's lab, by their paths. */
+  labFiles(user: User, options?: Options): Record<string, string>;
   /** The menu of the user. */
   images(user: User): ImageMenu | undefined;
   /** The images that are to be pulled in advance. */

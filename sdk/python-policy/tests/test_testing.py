@@ -53,6 +53,9 @@ class Everything(Policy):
     def lab_server(self, user: User, server: str, options: Options) -> Settings:
         return Settings(port=8000)
 
+    def lab_files(self, user: User, server: str, options: Options) -> dict[str, str]:
+        return {"/etc/site/home": host.expand("home-{username}")}
+
     def images(self, user: User, server: str) -> ImageMenu | None:
         known = host.images("example.org/lab")
         return ImageMenu([Entry(one.tag, f"example.org/lab:{one.tag}", one.tag) for one in known]) if known else None
@@ -111,6 +114,7 @@ def test_workloads_and_servers() -> None:
     assert policy.inject(ADA, Workload(WorkloadKind.DEPLOYMENT, "shop", "web")) == Access()
     assert policy.inject(ADA, Workload(WorkloadKind.DAEMON_SET, "shop", "web")) == Deny("No.")
     assert policy.lab_server(ADA).port == 8000
+    assert policy.lab_files(ADA) == {"/etc/site/home": "home-ada"}
 
 
 def test_a_wrong_configuration_is_refused() -> None:

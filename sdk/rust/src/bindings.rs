@@ -100,6 +100,12 @@ hook_world!(
     "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
+    lab_files,
+    "package wasmspawner:sdk; world lab-files { export wasmspawner:policy/lab-files@0.1.0; }",
+    "export_lab_files",
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
+);
+hook_world!(
     lab_server,
     "package wasmspawner:sdk; world lab-server { export wasmspawner:policy/lab-server@0.1.0; }",
     "export_lab_server",

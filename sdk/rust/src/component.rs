@@ -6,7 +6,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use crate::bindings::{
-    authorize, build_pod, config, events, form, images, inject, lab_server, metadata, prepare, quota, types,
+    authorize, build_pod, config, events, form, images, inject, lab_files, lab_server, metadata, prepare,
+    quota, types,
 };
 use crate::hooks;
 use crate::options::Options;
@@ -113,6 +114,13 @@ impl<P: hooks::BuildPod> build_pod::Guest for Component<P> {
     }
 }
 
+impl<P: hooks::LabFiles> lab_files::Guest for Component<P> {
+    fn decide(request: lab_files::Request) -> Result<Vec<lab_files::TextFile>, types::Error> {
+        let options = Options::from(request.options);
+        policy::<P>()?.lab_files(&request.user, &request.server, &options)
+    }
+}
+
 impl<P: hooks::LabServer> lab_server::Guest for Component<P> {
     fn decide(request: lab_server::Request) -> Result<lab_server::Settings, types::Error> {
         let options = Options::from(request.options);
@@ -132,7 +140,7 @@ impl<P: hooks::Images> images::Guest for Component<P> {
 
 /// Exports a policy with the hooks that it implements: `export!(MyPolicy: form, quota)`.
 ///
-/// The hooks are `form`, `quota`, `authorize`, `inject`, `events`, `build_pod`, `lab_server` and `images`. The
+/// The hooks are `form`, `quota`, `authorize`, `inject`, `events`, `build_pod`, `lab_server`, `lab_files` and `images`. The
 /// interfaces `metadata`, `config` and `prepare` are always exported: the policy is created once when it is loaded, and
 /// every call begins with a copy of it.
 ///
@@ -205,6 +213,9 @@ macro_rules! export_hook {
     (images, $of:ident) => {
         $crate::bindings::images::export_images!($of with_types_in $crate::bindings::images);
     };
+    (lab_files, $of:ident) => {
+        $crate::bindings::lab_files::export_lab_files!($of with_types_in $crate::bindings::lab_files);
+    };
     (lab_server, $of:ident) => {
         $crate::bindings::lab_server::export_lab_server!($of with_types_in $crate::bindings::lab_server);
     };
@@ -225,6 +236,7 @@ macro_rules! implemented_hooks {
             Implements::<$policy, of::Events>::HOOK,
             Implements::<$policy, of::BuildPod>::HOOK,
             Implements::<$policy, of::LabServer>::HOOK,
+            Implements::<$policy, of::LabFiles>::HOOK,
             Implements::<$policy, of::Images>::HOOK,
         ];
         IMPLEMENTED
@@ -284,7 +296,7 @@ macro_rules! implements {
 
 implements!(
     Form: form, Quota: quota, Authorize: authorize, Inject: inject, Events: events, BuildPod: build_pod,
-    LabServer: lab_server, Images: images,
+    LabServer: lab_server, LabFiles: lab_files, Images: images,
 );
 
 /// Fails to compile if a hook that a policy implements is not among the exported ones.

@@ -5,7 +5,7 @@ use crate::config::Section;
 use crate::event::Event;
 use crate::form::{self, Field, FormContext};
 use crate::options::Options;
-use crate::{AuthorizeRequest, Info, Verdict, images, inject, lab_server, pod, quota, submission};
+use crate::{AuthorizeRequest, Info, Verdict, images, inject, lab_files, lab_server, pod, quota, submission};
 
 /// A policy: its description, and its creation from a configuration.
 pub trait Policy: Sized + 'static {
@@ -108,6 +108,21 @@ pub trait LabServer: Policy {
     /// The reason why there is no answer.
     fn lab_server(&self, user: &User, server: &str, options: &Options)
     -> Result<lab_server::Settings, Error>;
+}
+
+/// Decides which text files a lab has.
+pub trait LabFiles: Policy {
+    /// The files of this lab, which are read-only; at most 512 KiB together. Users can read them, and so can everybody who reads
+    /// `ConfigMap`s: a secret is no file.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    fn lab_files(
+        &self,
+        user: &User,
+        server: &str,
+        options: &Options,
+    ) -> Result<Vec<lab_files::TextFile>, Error>;
 }
 
 /// Decides which images users can choose, and which are pulled to the nodes in advance.

@@ -77,7 +77,7 @@ pub fn random(length: u32) -> Vec<u8> {
 }
 
 /// Expands the fields of the lab in a template of the operator, such as `{username}`; `{{` stands for a brace. Outside
-/// of `BuildPod::customize` there is no lab: the template is checked and returned unchanged. Never pass text of a user.
+/// of `BuildPod`, `LabServer` and `LabFiles` there is no lab: the template is checked and returned unchanged. Never pass text of a user.
 ///
 /// # Errors
 /// The mistake in the template, and the list of fields.

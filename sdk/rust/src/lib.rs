@@ -48,6 +48,7 @@ pub mod images;
 #[cfg(not(target_arch = "wasm32"))]
 mod images_stand_in;
 pub mod inject;
+pub mod lab_files;
 pub mod lab_server;
 #[cfg(not(target_arch = "wasm32"))]
 mod lab_stand_in;

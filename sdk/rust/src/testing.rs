@@ -8,7 +8,7 @@ use crate::images::{ImageMenu, WantedImage};
 pub use crate::images_stand_in::KnownImages;
 use crate::options::Options;
 pub use crate::subject_stand_in::Subject;
-use crate::{Action, AuthorizeRequest, Verdict, inject, lab_server, pod, quota};
+use crate::{Action, AuthorizeRequest, Verdict, inject, lab_files, lab_server, pod, quota};
 use crate::{clock_stand_in, data_stand_in, images_stand_in, lab_stand_in, subject_stand_in};
 
 /// A policy with a configuration.
@@ -165,6 +165,17 @@ impl<P: hooks::Policy> TestKit<P> {
         self.policy.on_event(event);
     }
 
+    /// The text files of `user`'s lab with these options.
+    ///
+    /// # Errors
+    /// The error of the hook.
+    pub fn lab_files(&self, user: &User, with: &serde_json::Value) -> Result<Vec<lab_files::TextFile>, Error>
+    where
+        P: hooks::LabFiles,
+    {
+        lab_stand_in::of(user, || self.policy.lab_files(user, "", &options(with)))
+    }
+
     /// The port and the probe of `user`'s lab with these options.
     ///
     /// # Errors
@@ -185,6 +196,11 @@ pub fn at<T>(now_millis: u64, hooks: impl FnOnce() -> T) -> T {
 /// Calls hooks about this subject, such as a kernel.
 pub fn about<T>(subject: &Subject, hooks: impl FnOnce() -> T) -> T {
     subject_stand_in::with(subject, hooks)
+}
+
+/// Calls hooks while the service knows these images.
+pub fn with_images<T>(known: &KnownImages, hooks: impl FnOnce() -> T) -> T {
+    images_stand_in::with(known, hooks)
 }
 
 /// Calls hooks while the site has this data.

@@ -24,6 +24,7 @@ fuzz_target!(|answers: &[u8]| {
             grants: grants.clone(),
             customization: customization.clone(),
             server: LabServer::default(),
+            files: Vec::new(),
         };
         case.answers = answers.iter().enumerate().map(answer).collect();
         let Ok(spawn) = case.compose() else { continue };

@@ -46,6 +46,7 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
             grants: Grants::default(),
             customization: serde_json::from_value(customization).unwrap(),
             server: LabServer::default(),
+            files: Vec::new(),
         }],
         quotas: Vec::new(),
         lab: &lab,

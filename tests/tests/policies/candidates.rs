@@ -11,7 +11,7 @@ fn with_candidate(live: PolicySpec, candidate: PolicySpec) -> PolicySpec {
 }
 
 /// A policy with a candidate that never answers. The candidate sleeps, so its calls end after a second, whatever CPU
-/// they get. A request for a pod calls two hooks, and neither policy has the second, `lab-server`.
+/// they get. A request for a pod calls three hooks, and neither policy has `lab-server` and `lab-files`.
 fn with_stuck_candidate() -> PolicySpec {
     let live = PolicySpec { name: "who".into(), ..hostile("data") };
     let stuck = PolicySpec { name: "who (candidate)".into(), ..within(SHORT, hostile("sleep")) };
@@ -70,7 +70,7 @@ async fn a_candidate_that_never_answers_keeps_nobody_waiting() {
         let answers = policies.customize(&LabRequest::default()).await.unwrap();
         assert_eq!(answers[0].customization.working_dir.as_deref(), Some("None None"));
     }
-    let told = report(&policies, 2 * 50).await;
+    let told = report(&policies, 3 * 50).await;
     assert!(told.skipped > 0 && told.different > 0, "{told:?}");
     assert!(told.last.len() <= 50);
 }
@@ -82,8 +82,8 @@ async fn a_slow_candidate_is_asked_all_that_a_spawn_asks() {
     for _ in 0..10 {
         policies.customize(&LabRequest::default()).await.unwrap();
     }
-    let told = report(&policies, 2 * 10).await;
-    assert_eq!((told.same, told.different, told.skipped), (10, 10, 0));
+    let told = report(&policies, 3 * 10).await;
+    assert_eq!((told.same, told.different, told.skipped), (20, 10, 0));
 }
 
 #[tokio::test]

@@ -279,9 +279,9 @@ async fn a_candidate_is_asked_once_where_the_version_before_answers() {
     let candidate = Some(Box::new(PolicySpec { name: "evil (candidate)".into(), ..hostile("data") }));
     policies.replace(vec![PolicySpec { candidate, ..version("panic") }]).await.unwrap();
     answer(&policies).await.unwrap();
-    // One comparison is that of `lab-server`, a hook that neither has.
-    let told = candidates::report(&policies, 2).await;
-    assert_eq!((told.same, told.different), (2, 0));
+    // Two comparisons are those of `lab-server` and `lab-files`, hooks that neither has.
+    let told = candidates::report(&policies, 3).await;
+    assert_eq!((told.same, told.different), (3, 0));
 }
 
 /// With this, a lab's history can name the version that made it.

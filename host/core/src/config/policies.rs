@@ -76,6 +76,8 @@ pub enum HookName {
     BuildPod,
     /// How the program in a lab is reached.
     LabServer,
+    /// The text files of a lab.
+    LabFiles,
     /// The images from which users choose.
     Images,
 }
@@ -91,6 +93,7 @@ impl HookName {
             Self::Events => "events",
             Self::BuildPod => "build-pod",
             Self::LabServer => "lab-server",
+            Self::LabFiles => "lab-files",
             Self::Images => "images",
         }
     }

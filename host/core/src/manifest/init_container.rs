@@ -11,8 +11,10 @@ pub(super) fn build(init: &InitContainer, spawn: &ValidatedSpawn) -> Container {
     // A variable that the policy sets replaces one of the service.
     variables.retain(|var| init.env.iter().all(|asked| asked.name != var.name));
     variables.extend(init.env.iter().map(env));
+    let given = volume::text_files(spawn).filter(|file| init.files.contains(&file.mount_path));
     let files = volume::user_files().into_iter();
-    let mounts = files.filter(|file| init.mounts.iter().all(|asked| asked.path != file.mount_path));
+    let mounts =
+        files.filter(|file| init.mounts.iter().all(|asked| asked.path != file.mount_path)).chain(given);
     let words = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
     Container {
         name: init.name.clone(),

@@ -75,9 +75,14 @@ pub(super) fn lab_mounts(spawn: &ValidatedSpawn) -> Vec<VolumeMount> {
     mounts.extend(spawn.config.secrets_path.iter().map(|path| read_only(SECRETS, path)));
     mounts.extend(spawn.serves_tls.then(|| read_only(CERTIFICATE, CERTIFICATE_PATH)));
     mounts.extend(spawn.mounts.iter().map(mount));
-    let files = spawn.config.files.keys().enumerate();
-    mounts.extend(files.map(|(at, path)| file(nss_config_map::file_key(at), path.clone())));
+    mounts.extend(text_files(spawn));
     mounts
+}
+
+/// Returns the mounts of the text files of the site and of policies.
+pub(super) fn text_files(spawn: &ValidatedSpawn) -> impl Iterator<Item = VolumeMount> {
+    let files = spawn.text_files().enumerate();
+    files.map(|(at, (path, _))| file(nss_config_map::file_key(at), path.to_owned()))
 }
 
 pub(super) fn mount(mount: &Mount) -> VolumeMount {

@@ -63,12 +63,14 @@ pub(super) struct Slugs {
 }
 
 pub(super) fn safe(username: &str, servername: &str, compat: Compat) -> Slugs {
-    let user = slug::safe(username, slug::is_object, Some(FIELD));
-    let server = if servername.is_empty() {
-        String::new()
-    } else {
-        slug::safe(servername, slug::is_object, Some(FIELD))
+    let is_safe = match compat {
+        Compat::V7_1_0 => slug::is_object,
+        // The page lets slugs begin with a number, and does not change what is safe.
+        Compat::Documented => slug::is_label,
     };
+    let user = slug::safe(username, is_safe, Some(FIELD));
+    let server =
+        if servername.is_empty() { String::new() } else { slug::safe(servername, is_safe, Some(FIELD)) };
     let user_server = safe_user_server((username, &user), (servername, &server), compat);
     Slugs { username: Slug(user), servername: Slug(server), user_server: Slug(user_server) }
 }

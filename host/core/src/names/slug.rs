@@ -81,10 +81,16 @@ pub(crate) fn extract(name: &str, limit: usize) -> String {
 }
 
 pub(crate) fn is_object(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && is_label(name)
+}
+
+/// Returns true for lower-case letters, digits and `-`, with a letter or a digit at both ends.
+pub(super) fn is_label(name: &str) -> bool {
     let inside = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-    name.len() <= 63
+    !name.is_empty()
+        && name.len() <= 63
         && name.bytes().all(inside)
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.starts_with('-')
         && !name.ends_with('-')
 }
 

@@ -135,6 +135,23 @@ fn each_compat_setting_gives_the_names_of_its_source() {
     }
 }
 
+/// "The result always starts with a letter or number", and "if a name is safe, it is used unmodified".
+#[test]
+fn a_name_that_begins_with_a_digit_is_kept_as_the_page_says() {
+    for (server, compat, expected) in [
+        ("", Compat::Documented, "99bottles"),
+        ("7th", Compat::Documented, "99bottles--7th"),
+        ("Big", Compat::Documented, "x-99bottles--big---"),
+        ("", Compat::V7_1_0, "x-99bottles---"),
+    ] {
+        let names = KubeSpawner::new(Some("{user_server}")).unwrap();
+        let question = NameQuery { compat, ..NameQuery::new("99bottles", server, SlugScheme::Safe) };
+        let rendered = names.answer(&question).unwrap().rendered.unwrap();
+        let expected_length = if expected.ends_with("---") { expected.len() + 8 } else { expected.len() };
+        assert!(rendered.starts_with(expected) && rendered.len() == expected_length, "{compat:?} {rendered}");
+    }
+}
+
 #[test]
 fn templates_render_as_in_python() {
     let cases = file().template_cases;

@@ -1,10 +1,10 @@
 use std::fmt;
 
 use super::compose::Source;
-use super::{Customization, Grants, LabServer};
+use super::{Customization, Grants, LabServer, TextFile};
 use crate::values::digest::Digest;
 
-/// One answer of the chain: a policy's answer to `build-pod` and `lab-server`, or the settings of the lab's blueprints,
+/// One answer of the chain: a policy's answer to `build-pod`, `lab-server` and `lab-files`, or the settings of the lab's blueprints,
 /// which come before all policies. Later answers override earlier ones.
 #[derive(Clone, Debug)]
 pub struct ChainAnswer {
@@ -18,6 +18,8 @@ pub struct ChainAnswer {
     pub customization: Customization,
     /// The answer to `lab-server`.
     pub server: LabServer,
+    /// The answer to `lab-files`.
+    pub files: Vec<TextFile>,
 }
 
 /// The author of an answer.

@@ -55,4 +55,7 @@ pub struct InitContainer {
     /// Starts of the lab at which the container runs.
     #[serde(default)]
     pub run: InitRun,
+    /// The paths of the lab's files that the container has, too. They follow from the policy's answer to `lab-files`.
+    #[serde(skip)]
+    pub files: Vec<String>,
 }

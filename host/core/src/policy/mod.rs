@@ -22,6 +22,7 @@ mod grants;
 mod image;
 mod init_container;
 mod lab_event;
+mod lab_files;
 mod lab_server;
 mod of_blueprint;
 mod pair;
@@ -42,7 +43,7 @@ pub use crate::values::field_error::FieldError;
 pub use crate::values::options::{Options, Value};
 pub use authorize::{Action, AuthorizeRequest, Verdict};
 pub use chain_answer::{Author, ChainAnswer};
-pub use check::{check_customization, check_lab_server};
+pub use check::{check_customization, check_lab_files, check_lab_server};
 pub use compose::{
     ImageInputs, Provenance, RejectionBlame, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
@@ -54,6 +55,7 @@ pub use error::HookError;
 pub use image::Image;
 pub use init_container::{InitContainer, InitRun, SecurityProfile};
 pub use lab_event::{Happening, LabEvent};
+pub use lab_files::TextFile;
 pub use lab_server::{LabProbe, LabServer};
 pub use pair::Pair;
 pub use request::LabRequest;

@@ -30,6 +30,7 @@ impl ChainAnswer {
             grants: Grants::default(),
             customization: wanted,
             server: LabServer::default(),
+            files: Vec::new(),
         }
     }
 }
@@ -119,6 +120,7 @@ fn container(name: &str) -> InitContainer {
         resources: None,
         profile: SecurityProfile::Restricted,
         run: InitRun::Always,
+        files: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use wasmspawner_core::policy::spawn::SpawnRequest;
 use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{
     Author, ChainAnswer, Customization, Grants, ImageInputs, LabServer, Options, SpawnInputs, SpawnRejected,
-    ValidatedSpawn, compose::Source, compose::compose,
+    TextFile, ValidatedSpawn, compose::Source, compose::compose,
 };
 use wasmspawner_core::users::identity::Identity;
 use wasmspawner_core::users::quota::Quota;
@@ -56,6 +56,8 @@ pub(crate) struct CaseAnswer {
     pub(crate) customization: Customization,
     #[serde(default)]
     pub(crate) server: LabServer,
+    #[serde(default)]
+    pub(crate) files: Vec<TextFile>,
 }
 
 /// The token of every case. If it occurs outside a Secret, it has leaked.
@@ -77,6 +79,7 @@ impl Case {
             grants: answer.grants,
             customization: answer.customization,
             server: answer.server,
+            files: answer.files,
         });
         let quotas = self.quotas.into_iter().enumerate();
         let quotas = quotas.map(|(at, quota)| (Source::Policy(format!("quota-{at}")), quota)).collect();

@@ -405,6 +405,7 @@ proptest! {
                 grants: grants.clone(),
                 customization: asked.customization(at),
                 server: LabServer::default(),
+                files: Vec::new(),
             })
             .collect();
         if let Ok(spawn) = case.compose() {

@@ -60,6 +60,7 @@ fn init() -> impl Strategy<Value = InitContainer> {
         resources: None,
         profile,
         run: if once { InitRun::UntilProvisioned } else { InitRun::Always },
+        files: Vec::new(),
     })
 }
 
@@ -110,6 +111,7 @@ fn case(customizations: Vec<Customization>, all_patches: bool) -> Case {
                 grants: Grants::default(),
                 customization,
                 server: LabServer::default(),
+                files: Vec::new(),
             };
             if all_patches {
                 answer.grants.pod_patch = vec!["spec".to_owned(), "metadata".to_owned()];

@@ -332,3 +332,50 @@ fn time_limits_of_a_policy_are_cut_to_the_operators_maximum() {
     assert_eq!((spawn.time_limits.spawn_seconds, spawn.time_limits.delete_seconds), (Some(60), Some(5)));
     assert_eq!(spawn.provenance.notes.len(), 1);
 }
+
+/// Two authors must not decide the same file, and a file must not take the place of what the lab has anyway.
+#[test]
+fn a_file_has_a_path_of_its_own() {
+    let with = |lab: &str, files: &str, customization: &str| {
+        Case::read(&format!(
+            "{{identity: {{username: ada, uid: 1000, gid: 1000}}, lab: {{image: 'lab:1', {lab}}}, answers: [
+              {{policy: a, files: [{{path: /etc/a/one, content: x}}]}},
+              {{policy: b, files: {files}, customization: {customization}}}]}}"
+        ))
+        .compose()
+    };
+    let volume = "volumes: [{name: v, source: {empty_dir: {}}}]";
+    for (lab, path, customization, message) in [
+        ("", "/etc/a/one", "{}", "there is a file `/etc/a/one` already"),
+        ("", "/etc/a", "{}", "there is a file `/etc/a/one` already"),
+        ("", "/etc/a/one/below", "{}", "there is a file `/etc/a/one` already"),
+        ("files: {/opt/b: x}", "/opt/b", "{}", "there is a file `/opt/b` already"),
+        ("secrets_path: /srv/keys", "/srv/keys/token", "{}", "where the lab finds its secrets"),
+        ("", "/etc/wasmspawner/tls/tls.crt", "{}", "where the lab finds its certificate"),
+        (
+            "",
+            "/mnt/b",
+            &format!("{{{volume}, mounts: [{{volume: v, path: /mnt/b}}]}}"),
+            "the volume `v` is mounted at",
+        ),
+        (
+            "",
+            "/mnt",
+            &format!("{{{volume}, mounts: [{{volume: v, path: /mnt/b}}]}}"),
+            "the volume `v` is mounted at",
+        ),
+    ] {
+        let files = format!("[{{path: {path}, content: x}}]");
+        let refused = with(lab, &files, customization).err().unwrap_or_else(|| panic!("accepted: {path}"));
+        let (field, said) = first(&refused);
+        assert_eq!(field, format!("files.{path}"));
+        assert!(said.contains(message), "{said}");
+        assert_eq!(refused.blame, RejectionBlame::Policy("b".to_owned()));
+    }
+    let large = |bytes: usize| format!("[{{path: /b, content: '{}'}}]", "x".repeat(bytes));
+    assert!(with("", &large(512 * 1024 - 1), "{}").is_ok());
+    let refused = with("", &large(512 * 1024), "{}").unwrap_err();
+    assert!(first(&refused).1.contains("524288 are possible"), "{refused:?}");
+    let refused = with("", "[{path: b, content: x}]", "{}").unwrap_err();
+    assert_eq!(first(&refused).0, "files[0].path");
+}

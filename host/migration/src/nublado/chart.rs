@@ -73,17 +73,13 @@ fn of_controller(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) 
     }
 }
 
-/// Reads the image of the controller, in which also the program is that makes homes.
+/// Reads the image of the controller, which also has the programs that prepare labs.
 fn image(reader: &mut Reader<'_>, path: &str, value: &Value) {
     for (path, key, value) in reader.entries(path, value) {
         match key {
             "repository" | "tag" if value.is_string() => {
                 reader.nublado_image.get_or_insert_with(|| json!({}))[key] = value.clone();
-                reader.carried(
-                    &path,
-                    "policies[rubin].config.lab.inithomeImage",
-                    "As far as `standardInithome` needs it",
-                );
+                reader.carried(&path, "policies[rubin].config.lab.nubladoImage", "");
             }
             "pullPolicy" => reader.not_needed(&path, "was about the controller"),
             _ => reader.unknown(&path),
@@ -103,7 +99,20 @@ fn global(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
         }
         ("repertoireUrl", Value::String(url)) => {
             reader.set_env("REPERTOIRE_BASE_URL", url.as_str().into());
-            reader.carried(path, "policies[rubin].config.lab.env.REPERTOIRE_BASE_URL", "");
+            let discovery = format!("{}/discovery", url.trim_end_matches('/'));
+            let is_secure = url.starts_with("https://");
+            if is_secure {
+                reader.discovery = Some(discovery);
+            }
+            let (to, note) = if is_secure {
+                ("policies[rubin].config.lab.env.REPERTOIRE_BASE_URL, and policies[rubin].data.discovery", "")
+            } else {
+                (
+                    "policies[rubin].config.lab.env.REPERTOIRE_BASE_URL",
+                    "Labs have no discovery/v1.json, because documents are only read over https; name one in policies[rubin].data.discovery",
+                )
+            };
+            reader.carried(path, to, note);
         }
         _ => reader.stays(path, OF_THE_CHART),
     }

@@ -123,7 +123,7 @@ fn one(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
 
 /// A switch of something that labs have or do.
 fn switch(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
-    let of_a_file = [
+    let shown = [
         "enableLandingPage",
         "enableCstLandingPage",
         "enableQueriesMenu",
@@ -132,18 +132,21 @@ fn switch(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
         "fileBrowserRoot",
     ];
     match key {
-        _ if key != "fsGroupPrimary" && !of_a_file.contains(&key) => reader.unknown(path),
+        _ if key != "fsGroupPrimary" && !shown.contains(&key) => reader.unknown(path),
         _ if value == &Value::Bool(false) => reader.not_needed(path, "is off"),
+        "fileBrowserRoot" if !["home", "root"].iter().any(|known| value == known) => reader.other_form(path),
         "fsGroupPrimary" => reader.open(
             path,
             "gave all volumes the primary group of the user",
             "This service does so where a lab has volume claims of its own; see `lab.fs_group`",
         ),
-        _ => reader.open(
-            path,
-            "was written to a file lab-config.json in labs, which this service does not make",
-            "Images without that file read variables instead; set those in `lab.env` of the policy",
-        ),
+        "fileBrowserRoot" => {
+            to_policy(reader, path, &format!("lab.{key}"), value, &Shape::Scalar);
+        }
+        _ if value == &Value::Bool(true) => {
+            to_policy(reader, path, &format!("lab.{key}"), value, &Shape::Scalar);
+        }
+        _ => reader.other_form(path),
     }
 }
 
@@ -215,18 +218,7 @@ fn inithome(reader: &mut Reader<'_>, path: &str, value: &Value) {
         Value::Bool(true) => {
             reader.grants.privileged_init = true;
             reader.set_policy("lab.standardInithome", true.into());
-            let image = reader.nublado_image.take().filter(|image| image.get("tag").is_some());
-            if let Some(mut image) = image {
-                if image.get("repository").is_none() {
-                    image["repository"] = "ghcr.io/lsst-sqre/nublado".into();
-                }
-                reader.set_policy("lab.inithomeImage", image);
-            }
-            reader.carried(
-                path,
-                "policies[rubin].config.lab.standardInithome",
-                "Its image is that of Nublado, `lab.inithomeImage` there",
-            );
+            reader.carried(path, "policies[rubin].config.lab.standardInithome", "");
         }
         _ => reader.other_form(path),
     }

@@ -28,6 +28,8 @@ pub(super) struct Reader<'a> {
     pub(super) grants: Grants,
     /// The image of Nublado itself.
     pub(super) nublado_image: Option<Value>,
+    /// The URL at which the site's Repertoire says where its services are.
+    pub(super) discovery: Option<String>,
     report: Report,
 }
 
@@ -79,6 +81,7 @@ impl<'a> Reader<'a> {
             chart,
             grants: Grants::default(),
             nublado_image: None,
+            discovery: None,
             report: Report::default(),
         }
     }
@@ -164,11 +167,20 @@ impl<'a> Reader<'a> {
                 "Write the addresses of the ingress's pods, or convert again with `--ingress ADDRESS`",
             );
         }
+        if let Some(mut image) = self.nublado_image.take().filter(|image| image.get("tag").is_some()) {
+            if image.get("repository").is_none() {
+                image["repository"] = "ghcr.io/lsst-sqre/nublado".into();
+            }
+            self.set_policy("lab.nubladoImage", image);
+        }
         let grants = self.grants.value();
         let entry = |path: Option<&str>| {
             let mut entry = json!({"name": "rubin", "grants": grants, "config": self.policy});
             if let Some(path) = path {
                 entry["path"] = path.into();
+            }
+            if let Some(url) = &self.discovery {
+                entry["data"] = json!({"discovery": {"url": url, "every": "5m"}});
             }
             json!([entry])
         };

@@ -132,7 +132,34 @@ fn homes_are_made_by_the_image_of_the_controller() {
     let site = "controller: {image: {repository: mirror/nublado, tag: 15.2.0}, config: {lab: {standardInithome: true}}}";
     let moved = migrate_nublado(&files(&[DEFAULTS, site]), &target()).unwrap();
     let image = json!({"repository": "mirror/nublado", "tag": "15.2.0"});
-    assert_eq!(policy(&moved)["lab"]["inithomeImage"], image);
+    assert_eq!(policy(&moved)["lab"]["nubladoImage"], image);
+}
+
+#[test]
+fn what_jupyterlab_shows_is_carried_over() {
+    let moved = with_lab(
+        "{enableLandingPage: true, enableQueriesMenu: false, enableTutorialsMenu: true, fileBrowserRoot: root}",
+    );
+    let lab = &policy(&moved)["lab"];
+    assert_eq!((&lab["enableLandingPage"], &lab["enableTutorialsMenu"]), (&json!(true), &json!(true)));
+    assert_eq!((lab.get("enableQueriesMenu"), &lab["fileBrowserRoot"]), (None, &json!("root")));
+    assert_eq!(moved.report.open(), 0, "{}", moved.report.text());
+}
+
+#[test]
+fn labs_learn_of_the_services_of_the_site_as_before() {
+    for (url, expected) in [
+        (
+            "https://data.example.org/repertoire",
+            json!({"url": "https://data.example.org/repertoire/discovery", "every": "5m"}),
+        ),
+        ("http://repertoire.repertoire:8080", Value::Null),
+    ] {
+        let site = format!("global: {{repertoireUrl: '{url}'}}");
+        let moved = migrate_nublado(&files(&[DEFAULTS, &site]), &target()).unwrap();
+        assert_eq!(moved.config["policies"][0]["data"]["discovery"], expected);
+        assert_eq!(policy(&moved)["lab"]["env"]["REPERTOIRE_BASE_URL"], url);
+    }
 }
 
 #[test]
@@ -175,7 +202,7 @@ fn what_a_person_decides_is_listed_and_left_out() {
         ("{secrets: [{secretName: s}]}", "lab.secrets[0]"),
         ("{spawnTimeout: soon}", "lab.spawnTimeout"),
         ("{namespaceAnnotations: {a: '{{ name }}'}}", "lab.namespaceAnnotations.a"),
-        ("{fileBrowserRoot: root}", "lab.fileBrowserRoot"),
+        ("{fileBrowserRoot: top}", "lab.fileBrowserRoot"),
         (
             "{initContainers: [{name: i, image: {repository: r, tag: t, pullPolicy: Always}}]}",
             "lab.initContainers[0].image.pullPolicy",

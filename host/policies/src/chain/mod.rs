@@ -21,7 +21,7 @@ use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::form::{Form, FormContext};
 use wasmspawner_core::policy::{
     self, AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer,
-    Options, Subject, User, Verdict,
+    Options, Subject, TextFile, User, Verdict,
 };
 use wasmspawner_core::users::quota::{Quota, Usage};
 use wasmspawner_core::values::digest::Digest;
@@ -37,6 +37,7 @@ use crate::contract::hooks::build_pod::BuildPod;
 use crate::contract::hooks::form::{ParseForm, RenderForm};
 use crate::contract::hooks::images::{OfferImages, Prepull};
 use crate::contract::hooks::inject::Inject;
+use crate::contract::hooks::lab_files::FilesOfLab;
 use crate::contract::hooks::lab_server::ServeLab;
 use crate::contract::hooks::quota::LimitUser;
 use crate::contract::hooks::{Asked, Question};
@@ -73,14 +74,13 @@ pub enum FailedPolicies {
     Load(#[from] LoadError),
 }
 
-/// The answers of a policy to `build-pod` and `lab-server`.
-struct BothAnswers {
+/// The answers of a policy to `build-pod`, `lab-server` and `lab-files`; `None` for a hook that it does not have.
+struct LabAnswers {
     /// The component that answered. It differs from the one in use if that one failed.
     component: Digest,
-    /// `None` if the policy does not have the hook.
     customization: Option<Customization>,
-    /// `None` if the policy does not have the hook.
     server: Option<LabServer>,
+    files: Option<Vec<TextFile>>,
 }
 
 /// The loaded chain of policies. Clones share it.
@@ -320,53 +320,69 @@ impl Policies {
         let mut answers = Vec::new();
         let request = Arc::new(request.clone());
         for policy in self.live.load_full().to_ask::<BuildPod>()? {
-            let Some(both) = unless_skipped(policy, self.both_answers(policy, &request).await)? else {
+            let Some(given) = unless_skipped(policy, self.lab_answers(policy, &request).await)? else {
                 continue;
             };
             answers.push(policy::ChainAnswer {
                 author: policy::Author::Policy(policy.name().clone().into()),
-                component: Some(both.component),
+                component: Some(given.component),
                 grants: policy.spec.grants.clone(),
-                customization: both.customization.unwrap_or_default(),
-                server: both.server.unwrap_or_default(),
+                customization: given.customization.unwrap_or_default(),
+                server: given.server.unwrap_or_default(),
+                files: given.files.unwrap_or_default(),
             });
         }
         Ok(answers)
     }
 
-    /// Returns the answers of one policy to `build-pod` and `lab-server`, or `None` if it has neither hook. If one of
-    /// the hooks fails, the policy has failed: half of its requests may be worse than none.
-    async fn both_answers(
+    /// Returns the answers of one policy to the hooks about a lab's pod, or `None` if it has none of them. If one of the
+    /// hooks fails, the policy has failed: part of its requests may be worse than none.
+    async fn lab_answers(
         &self,
         link: &Link,
         request: &Arc<LabRequest>,
-    ) -> Option<Result<BothAnswers, CallError>> {
-        let (build_pod, serve_lab) = (BuildPod(Arc::clone(request)), ServeLab(Arc::clone(request)));
+    ) -> Option<Result<LabAnswers, CallError>> {
+        let build_pod = BuildPod(Arc::clone(request));
+        let serve_lab = ServeLab(Arc::clone(request));
+        let files_of_lab = FilesOfLab(Arc::clone(request));
+        let is_lab = request.subject.child.is_none();
         let answer = link.ask(&self.engine, async |policy| {
-            let customization = policy.ask(&self.engine, &build_pod).await;
-            let server = policy.ask(&self.engine, &serve_lab).await;
-            match (customization.transpose(), server.transpose()) {
-                (Ok(None), Ok(None)) => None,
-                (Ok(customization), Ok(server)) => {
-                    Some(Ok(BothAnswers { component: policy.digest, customization, server }))
+            let customization = policy.ask(&self.engine, &build_pod).await.transpose();
+            let server = policy.ask(&self.engine, &serve_lab).await.transpose();
+            let files = if is_lab { policy.ask(&self.engine, &files_of_lab).await } else { None };
+            match (customization, server, files.transpose()) {
+                (Ok(None), Ok(None), Ok(None)) => None,
+                (Ok(customization), Ok(server), Ok(files)) => {
+                    Some(Ok(LabAnswers { component: policy.digest, customization, server, files }))
                 }
-                (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+                (Err(error), _, _) | (_, Err(error), _) | (_, _, Err(error)) => Some(Err(error)),
             }
         });
         let answer = answer.await;
-        let (customization, server) = match &answer {
-            Some(Err(error)) if error.hook == ServeLab::HOOK => (None, Some(Some(Err(error)))),
-            Some(Err(error)) => (Some(Some(Err(error))), None),
-            Some(Ok(both)) => (Some(both.customization.as_ref().map(Ok)), Some(both.server.as_ref().map(Ok))),
-            None => (Some(None), Some(None)),
-        };
-        if let Some(customization) = customization {
-            link.compare(&self.engine, customization, &build_pod);
-        }
-        if let Some(server) = server {
-            link.compare(&self.engine, server, &serve_lab);
+        let asked = answer.as_ref();
+        self.compare(link, asked, &build_pod, |given| given.customization.as_ref());
+        self.compare(link, asked, &serve_lab, |given| given.server.as_ref());
+        if is_lab {
+            self.compare(link, asked, &files_of_lab, |given| given.files.as_ref());
         }
         answer
+    }
+
+    /// Compares one of a policy's answers about a lab with that of its candidate. If the policy failed at another hook, there
+    /// is nothing to compare, because this one may not have been asked.
+    fn compare<Q: Question>(
+        &self,
+        link: &Link,
+        answer: Option<&Result<LabAnswers, CallError>>,
+        question: &Q,
+        given: impl FnOnce(&LabAnswers) -> Option<&Q::Answer>,
+    ) {
+        let answer = match answer {
+            Some(Err(error)) if error.hook != Q::HOOK => return,
+            Some(answer) => answer.as_ref().map(given).transpose(),
+            None => None,
+        };
+        link.compare(&self.engine, answer, question);
     }
 
     /// Asks the policies of the chain, and collects their answers, up to the last one that the question wants.

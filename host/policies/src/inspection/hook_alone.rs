@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use wasmspawner_core::policy::{Customization, LabRequest, LabServer};
+use wasmspawner_core::policy::{Customization, LabRequest, LabServer, TextFile};
 
 use crate::chain::Policies;
 use crate::contract::hooks::Question;
 use crate::contract::hooks::build_pod::BuildPod;
+use crate::contract::hooks::lab_files::FilesOfLab;
 use crate::contract::hooks::lab_server::ServeLab;
 use crate::errors::CallError;
 
@@ -28,6 +29,15 @@ impl Policies {
     /// [`CallError`], which names the policy.
     pub async fn lab_server(&self, request: &LabRequest) -> Result<Option<LabServer>, CallError> {
         self.first_answer(&ServeLab(Arc::new(request.clone()))).await
+    }
+
+    /// Returns the text files of a lab from the first policy that has `lab-files`, or `None` if no policy has it.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn lab_files(&self, request: &LabRequest) -> Result<Option<Vec<TextFile>>, CallError> {
+        self.first_answer(&FilesOfLab(Arc::new(request.clone()))).await
     }
 
     /// Returns the answer of the first policy that has the hook.

@@ -6,7 +6,7 @@ use wasmspawner_sdk::pod::EnvVar;
 use crate::duration;
 
 /// Variables that the service, JupyterHub or this policy sets.
-const RESERVED: [&str; 14] = [
+const RESERVED: [&str; 15] = [
     "ACCESS_TOKEN",
     "CONTAINER_SIZE",
     "CPU_GUARANTEE",
@@ -20,6 +20,7 @@ const RESERVED: [&str; 14] = [
     "KUBERNETES_NODE_NAME",
     "MEM_GUARANTEE",
     "MEM_LIMIT",
+    "NUBLADO_TOKEN",
     "RESET_USER_ENV",
 ];
 
@@ -31,10 +32,8 @@ const RUNTIME_DIR: &str = "/etc/nublado";
 
 /// Reads the variables that are the same in all labs. Those of `env` come last, and therefore replace others. Their
 /// values are not templates, as in Nublado.
-pub(super) fn read(lab: &mut Section<'_>) -> Vec<EnvVar> {
+pub(super) fn read(lab: &mut Section<'_>, (config_dir, runtime_dir): (&str, &str)) -> Vec<EnvVar> {
     let activity = lab.parsed("activityInterval", duration::seconds).unwrap_or(3600);
-    let [config_dir, runtime_dir] = [("jupyterlabConfigDir", CONFIG_DIR), ("runtimeMountsDir", RUNTIME_DIR)]
-        .map(|(key, default)| lab.optional(key).unwrap_or_else(|| default.to_owned()));
     let configured: BTreeMap<String, String> = lab.or_default("env");
     for name in configured.keys().filter(|name| is_reserved(name)) {
         lab.problem("env", format!("`{name}` is set by JupyterHub, the service or this policy; remove it"));
@@ -48,6 +47,12 @@ pub(super) fn read(lab: &mut Section<'_>) -> Vec<EnvVar> {
         set(&mut env, EnvVar::literal(name, value));
     }
     env
+}
+
+/// Reads the directory of JupyterLab's configuration in the site's images, and that of files about the running lab.
+pub(super) fn directories(lab: &mut Section<'_>) -> (String, String) {
+    let mut read = |key, default: &str| lab.optional(key).unwrap_or_else(|| default.to_owned());
+    (read("jupyterlabConfigDir", CONFIG_DIR), read("runtimeMountsDir", RUNTIME_DIR))
 }
 
 /// Sets a variable, replacing an earlier value.

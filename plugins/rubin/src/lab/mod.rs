@@ -8,29 +8,27 @@ mod limits;
 mod placement;
 mod secrets;
 mod sizes;
+mod standard;
 mod storage;
+mod ui;
 
 use wasmspawner_sdk::Section;
-use wasmspawner_sdk::pod::{EnvVar, TimeLimits};
+use wasmspawner_sdk::pod::{EnvValue, EnvVar, TimeLimits};
 
 pub(crate) use home::Home;
 pub(crate) use init::Init;
 pub(crate) use placement::Placement;
 pub(crate) use secrets::Secrets;
-pub(crate) use sizes::{SIZE, Sizes};
+pub(crate) use sizes::{SIZE, Size, Sizes, cpus};
+pub(crate) use standard::Standard;
 pub(crate) use storage::Storage;
+pub(crate) use ui::{FileBrowserRoot, Ui};
 
 use crate::owned;
 
-/// Keys of Nublado that the service itself decides about, and those that concern files of Nublado's own images.
-const OWNED: [(&str, &str); 15] = [
+/// Keys of Nublado that the service itself decides about.
+const OWNED: [(&str, &str); 9] = [
     ("application", "set `lab.argo_cd.instance` in the service's configuration"),
-    ("enableCstLandingPage", LAB_CONFIG),
-    ("enableLandingPage", LAB_CONFIG),
-    ("enableQueriesMenu", LAB_CONFIG),
-    ("enableRubinQueryMenu", LAB_CONFIG),
-    ("enableTutorialsMenu", LAB_CONFIG),
-    ("fileBrowserRoot", LAB_CONFIG),
     ("files", "set `lab.files` in the service's configuration"),
     ("fsGroupPrimary", "the service sets the group of volumes where it is needed"),
     ("namespaceAnnotations", "set `lab.annotations` in the service's configuration"),
@@ -48,9 +46,6 @@ const OWNED: [(&str, &str); 15] = [
     ("standardInitcontainers", "write `standardInithome`"),
 ];
 
-const LAB_CONFIG: &str =
-    "there is no file lab-config.json in labs; set the variables that the image reads in `env`";
-
 /// The settings of every lab of the site, and the sizes that users choose from.
 #[derive(Default)]
 pub(crate) struct Lab {
@@ -60,20 +55,38 @@ pub(crate) struct Lab {
     pub(crate) storage: Storage,
     pub(crate) secrets: Secrets,
     pub(crate) init_containers: Vec<Init>,
+    pub(crate) standard: Standard,
+    pub(crate) ui: Ui,
+    /// The directory of JupyterLab's configuration, and that of files about the running lab.
+    pub(crate) directories: (String, String),
     pub(crate) placement: Placement,
     pub(crate) start_command: Vec<String>,
     pub(crate) time_limits: Option<TimeLimits>,
 }
 
 impl Lab {
+    /// The value of a variable of all labs; empty if there is none.
+    pub(crate) fn literal(&self, name: &str) -> &str {
+        let value = self.env.iter().find(|variable| variable.name == name).map(|variable| &variable.value);
+        match value {
+            Some(EnvValue::Literal(value)) => value,
+            _ => "",
+        }
+    }
+
     pub(crate) fn read(lab: &mut Section<'_>) -> Self {
         owned::ignore(lab, &OWNED);
         let home = Home::read(lab);
         let storage = Storage::read(lab, &home);
+        let ui = Ui::read(lab);
+        let directories = env::directories(lab);
         Self {
             sizes: Sizes::read(lab),
-            env: env::read(lab),
-            init_containers: Init::read_all(lab, &storage, &home),
+            env: env::read(lab, (&directories.0, &directories.1)),
+            init_containers: Init::read_all(lab, &storage),
+            standard: Standard::read(lab, ui.landing_page),
+            ui,
+            directories,
             secrets: Secrets::read(lab),
             placement: Placement::read(lab),
             start_command: env::start_command(lab),

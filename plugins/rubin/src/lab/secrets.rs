@@ -56,7 +56,7 @@ impl Secrets {
     pub(crate) fn env(&self) -> Vec<EnvVar> {
         let secrets =
             self.secrets.iter().filter_map(|secret| Some((secret.env.as_deref()?, secret.key.as_str())));
-        let variables = secrets.chain([("ACCESS_TOKEN", TOKEN)]);
+        let variables = secrets.chain([("ACCESS_TOKEN", TOKEN), ("NUBLADO_TOKEN", TOKEN)]);
         variables.map(|(name, key)| EnvVar::secret(name, &self.object, key)).collect()
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct Sizes {
 /// The resources of a lab.
 pub(crate) struct Size {
     name: String,
-    /// The text for users, such as `Small (1 CPU, 4 GiB)`.
+    /// The text for users, such as `Small (1.0 CPU, 4Gi RAM)`, as Nublado writes it.
     pub(crate) label: String,
     pub(crate) resources: Resources,
 }
@@ -148,11 +148,20 @@ fn capitalized(name: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Describes the limits, as in `1 CPU, 4 GiB`.
+/// Describes the limits, as in `1.0 CPU, 4Gi RAM`.
 fn describe(resources: &Resources) -> String {
-    let cpu = resources.cpu_limit_millis.unwrap_or_default();
     let bytes = resources.memory_limit_bytes.unwrap_or_default();
-    format!("{} CPU, {}", quantity::show_cpus(cpu), quantity::show_bytes(bytes))
+    let unit = [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")].into_iter();
+    let whole = unit.map(|(bits, unit)| (bytes >> bits << bits == bytes, bytes >> bits, unit));
+    let memory = whole.into_iter().find(|(is_whole, number, _)| *is_whole && *number > 0);
+    let memory = memory.map_or_else(|| bytes.to_string(), |(_, number, unit)| format!("{number}{unit}"));
+    format!("{:?} CPU, {memory} RAM", cpus(resources.cpu_limit_millis))
+}
+
+/// CPUs as a number with at least one decimal place, which Python writes in the same way.
+pub(crate) fn cpus(millis: Option<u64>) -> f64 {
+    let millis = u32::try_from(millis.unwrap_or_default()).unwrap_or(u32::MAX);
+    f64::from(millis) / 1000.0
 }
 
 #[cfg(test)]
@@ -169,9 +178,9 @@ mod tests {
     #[test]
     fn a_size_is_shown_with_its_amounts() {
         for (size, label) in [
-            (json!({"size": "small", "cpu": 1.0, "memory": "4Gi"}), "Small (1 CPU, 4 GiB)"),
-            (json!({"size": "tiny", "cpu": 0.5, "memory": "1536MiB"}), "Tiny (0.5 CPU, 1.5 GiB)"),
-            (json!({"size": "fine", "cpu": "250m", "memory": "512Mi"}), "Fine (0.3 CPU, 512 MiB)"),
+            (json!({"size": "small", "cpu": 1.0, "memory": "4Gi"}), "Small (1.0 CPU, 4Gi RAM)"),
+            (json!({"size": "tiny", "cpu": 0.5, "memory": "1536MiB"}), "Tiny (0.5 CPU, 1536Mi RAM)"),
+            (json!({"size": "fine", "cpu": "250m", "memory": "512Mi"}), "Fine (0.25 CPU, 512Mi RAM)"),
         ] {
             assert_eq!(sizes(&json!([size])).unwrap().sizes[0].label, label);
         }

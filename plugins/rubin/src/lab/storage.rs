@@ -16,8 +16,17 @@ const TMP: &str = "tmp";
 /// limit is the same number of bytes.
 const TMP_SHARE: u64 = 4;
 
+/// The name of the volume through which the container `nublado startup` tells the lab how to start.
+const STARTUP: &str = "lab-startup";
+
+/// The directory of that volume, which Nublado's images know.
+const STARTUP_PATH: &str = "/etc/nublado/startup";
+
+/// The size of that volume in Nublado.
+const STARTUP_BYTES: u64 = 640 * 1024;
+
 /// Paths that every lab has for itself.
-const RESERVED_PATHS: [&str; 3] = ["/etc/group", "/etc/passwd", "/tmp"];
+const RESERVED_PATHS: [&str; 4] = ["/etc/group", "/etc/passwd", "/tmp", STARTUP_PATH];
 
 /// The volumes of the site, and their mounts in labs.
 #[derive(Default)]
@@ -101,6 +110,17 @@ impl Storage {
         mount_of(entry, volume)
     }
 
+    /// The volume that the container `nublado startup` writes to.
+    pub(crate) fn startup(&self) -> Volume {
+        let source = EmptyDirSource { size_limit_bytes: Some(STARTUP_BYTES), memory: self.tmp_in_memory };
+        Volume::new(STARTUP, VolumeSource::EmptyDir(source))
+    }
+
+    /// The mount of that volume. The lab only reads it.
+    pub(crate) fn startup_mount() -> Mount {
+        Mount::new(STARTUP, STARTUP_PATH)
+    }
+
     /// The volume for temporary files of a lab with this memory, and its mount.
     pub(crate) fn tmp(&self, memory_bytes: u64) -> (Volume, Mount) {
         let size_limit_bytes = Some(memory_bytes / TMP_SHARE);
@@ -143,7 +163,7 @@ fn volume(entry: &mut Section<'_>) -> Volume {
         None if entry.has("containerPath") => name_of_path(&entry.required::<String>("containerPath")),
         None => entry.required("name"),
     };
-    if [TMP, secrets::VOLUME].contains(&name.as_str()) {
+    if [TMP, STARTUP, secrets::VOLUME].contains(&name.as_str()) {
         entry.problem("name", "is the name of a volume that every lab has; choose another");
     }
     if !entry.has("source") {

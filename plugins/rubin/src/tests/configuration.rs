@@ -127,9 +127,9 @@ fn homes_are_made_by_a_container_that_is_listed_or_the_standard_one() {
     config["lab"]["volumeMounts"][0]["volumeName"] = json!("homes");
     config["lab"].as_object_mut().unwrap().remove("homeVolumeName");
     assert_eq!(fields(&config), ["/lab/standardInithome"], "Nublado looks for `home`");
-    let mut both = example();
-    both["lab"]["standardInithome"] = json!(true);
-    assert_eq!(fields(&both), ["/lab/initContainers/0/name"]);
+    let mut taken = example();
+    taken["lab"]["initContainers"][0]["name"] = json!("nublado-std-inithome");
+    assert_eq!(fields(&taken), ["/lab/initContainers/0/name"]);
 }
 
 #[test]

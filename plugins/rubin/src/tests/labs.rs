@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use wasmspawner_sdk::form::FieldKind;
-use wasmspawner_sdk::pod::{Customization, EnvValue, InitRun, SecurityProfile, VolumeSource};
+use wasmspawner_sdk::pod::{
+    Customization, EnvValue, InitContainer, InitRun, Mount, SecurityProfile, VolumeSource,
+};
+use wasmspawner_sdk::testing::{self, KnownImages};
 use wasmspawner_sdk::{Error, User, UserQuota, Verdict};
 
 use super::{ada, example, site, with_quota};
@@ -38,8 +41,8 @@ fn the_form_has_the_fields_of_nublado_without_the_image() {
     let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(names, ["size", "enable_debug", "reset_user_env"]);
     let (choices, default) = sizes(&ada());
-    assert_eq!(choices[0], ("small".to_owned(), "Small (1 CPU, 4 GiB)".to_owned()));
-    assert_eq!(choices[2].1, "Large (4 CPU, 16 GiB)");
+    assert_eq!(choices[0], ("small".to_owned(), "Small (1.0 CPU, 4Gi RAM)".to_owned()));
+    assert_eq!(choices[2].1, "Large (4.0 CPU, 16Gi RAM)");
     assert_eq!(default.as_deref(), Some("large"));
 }
 
@@ -88,7 +91,7 @@ fn a_lab_has_the_variables_of_nublado() {
         pod(&json!({"size": "small", "image": "w_2025_08", "enable_debug": true, "reset_user_env": true}));
     let image = "us-central1-docker.pkg.dev/science-images/sciplat/sciplat-lab:w_2025_08";
     for (name, value) in [
-        ("CONTAINER_SIZE", "Small (1 CPU, 4 GiB)"),
+        ("CONTAINER_SIZE", "Small (1.0 CPU, 4Gi RAM)"),
         ("DEBUG", "TRUE"),
         ("EXTERNAL_INSTANCE_URL", "https://data.example.org"),
         ("HOME", "/home/ada"),
@@ -131,6 +134,7 @@ fn secrets_are_variables_and_files_of_the_labs_secret() {
         ("nb-{user_server}", "token"),
         "the service expands it"
     );
+    assert_eq!(variable(&lab, "NUBLADO_TOKEN"), variable(&lab, "ACCESS_TOKEN"));
     let EnvValue::SecretRef(password) = variable(&lab, "BUTLER_PASSWORD").unwrap() else {
         panic!("a secret")
     };
@@ -222,7 +226,7 @@ fn the_standard_container_makes_homes_where_the_lab_has_them() {
         json!([{"name": "later", "image": {"repository": "setup", "tag": "1"}}]);
     let lab = site(&config).customize(&ada(), &json!({})).unwrap();
     let init = &lab.init_containers[0];
-    assert_eq!((init.name.as_str(), init.profile), ("inithome", SecurityProfile::Privileged));
+    assert_eq!((init.name.as_str(), init.profile), ("nublado-std-inithome", SecurityProfile::Privileged));
     assert_eq!(
         (init.image.as_str(), init.command.join(" ")),
         ("ghcr.io/lsst-sqre/nublado:15.1.0", "nublado inithome".into())
@@ -232,9 +236,109 @@ fn the_standard_container_makes_homes_where_the_lab_has_them() {
     assert_eq!(mounts, [("home", "/home")]);
     assert!(init.env.iter().any(|variable| variable.name == "NUBLADO_HOME"));
     assert_eq!(lab.init_containers[1].name, "later");
-    config["lab"]["inithomeImage"] = json!({"repository": "registry.example.org/nublado", "tag": "16"});
+    config["lab"]["nubladoImage"] = json!({"repository": "registry.example.org/nublado", "tag": "16"});
     let lab = site(&config).customize(&ada(), &json!({})).unwrap();
     assert_eq!(lab.init_containers[0].image, "registry.example.org/nublado:16");
+}
+
+/// The mounts of a container, as `path of volume`, with `r` where they are read-only.
+fn mounts(mounts: &[Mount]) -> Vec<String> {
+    let shown = |mount: &Mount| {
+        format!("{} of {}{}", mount.path, mount.volume, if mount.read_only { " r" } else { "" })
+    };
+    mounts.iter().map(shown).collect()
+}
+
+/// The names, mounts and variables are those of the pods that Nublado's own tests expect (`objects/lab-enable-configs.json`).
+#[test]
+fn the_containers_of_nublado_prepare_the_lab_and_tell_it_how_to_start() {
+    let mut config = example();
+    config["lab"]["standardInithome"] = json!(true);
+    let lab = site(&config).customize(&ada(), &json!({})).unwrap();
+    let names: Vec<_> = lab.init_containers.iter().map(|init| init.name.as_str()).collect();
+    assert_eq!(names, ["nublado-std-inithome", "inithome", "nublado-std-landingpage", "nublado-std-startup"]);
+    let [inithome, _, landing_page, startup] = &lab.init_containers[..] else { panic!("four containers") };
+    assert_eq!(mounts(&inithome.mounts), ["/home of home"]);
+    for (init, command) in [(landing_page, "landingpage"), (startup, "startup")] {
+        assert_eq!(init.command, ["nublado", command]);
+        assert_eq!((init.profile, init.run), (SecurityProfile::Restricted, InitRun::Always));
+        assert_eq!(init.resources, lab.resources);
+        let writes = "/etc/nublado/startup of lab-startup";
+        let but_startup: Vec<_> = mounts(&init.mounts).into_iter().filter(|mount| mount != writes).collect();
+        let of_lab: Vec<_> = mounts(&lab.mounts);
+        assert_eq!(of_lab.last().unwrap(), "/etc/nublado/startup of lab-startup r");
+        assert_eq!(
+            but_startup,
+            of_lab[..of_lab.len() - 1],
+            "{command} writes there, and has all else as the lab has it"
+        );
+    }
+    let has = |init: &InitContainer, name: &str| init.env.iter().any(|variable| variable.name == name);
+    for name in ["ACCESS_TOKEN", "NUBLADO_TOKEN", "BUTLER_PASSWORD"] {
+        assert!(has(startup, name) && !has(landing_page, name) && !has(inithome, name), "{name}");
+    }
+    let volume = lab.volumes.iter().find(|volume| volume.name == "lab-startup").unwrap();
+    let VolumeSource::EmptyDir(source) = &volume.source else { panic!("an empty directory") };
+    assert_eq!((source.memory, source.size_limit_bytes), (true, Some(655_360)));
+    config["lab"]["enableLandingPage"] = json!(false);
+    config["lab"]["standardInithome"] = json!(null);
+    config["lab"]["standardStartup"] = json!(false);
+    let lab = site(&config).customize(&ada(), &json!({})).unwrap();
+    assert_eq!(lab.init_containers.len(), 1);
+    assert!(lab.volumes.iter().all(|volume| volume.name != "lab-startup"), "nothing else would write to it");
+}
+
+/// The content is what Nublado 15 writes, whose keys its images read.
+#[test]
+fn a_lab_reads_what_it_is_from_a_file() {
+    let image = "us-central1-docker.pkg.dev/science-images/sciplat/sciplat-lab";
+    let known = KnownImages::default().repository(image, [("w_2025_08", "sha256:ae3bfaed76677dc3")]);
+    let options = json!({"size": "small", "image": "w_2025_08", "enable_debug": true});
+    let files = testing::with_images(&known, || site(&example()).lab_files(&ada(), &options)).unwrap();
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].path, "/etc/nublado/config/lab-config.json");
+    let expected = json!({
+        "container_size": "Small (1.0 CPU, 4Gi RAM)",
+        "debug": true,
+        "enable_jobs_menu": true,
+        "enable_landing_page": true,
+        "enable_queries_menu": true,
+        "enable_tutorials_menu": true,
+        "file_browser_root": "home",
+        "home_relative_to_file_browser_root": "",
+        "image": {
+            "description": "Weekly 2025_08",
+            "digest": "sha256:ae3bfaed76677dc3",
+            "spec": format!("{image}:w_2025_08@sha256:ae3bfaed76677dc3"),
+        },
+        "jupyterlab_config_dir": "/opt/lsst/software/jupyterlab",
+        "repertoire_base_url": "https://data.example.org/repertoire",
+        "reset_user_env": false,
+        "resources": {
+            "limits": {"cpu": 1.0, "memory": 4_294_967_296_u64},
+            "requests": {"cpu": 0.25, "memory": 1_073_741_824_u64},
+        },
+        "runtime_mounts_dir": "/etc/nublado",
+        "statusbar": "Weekly 2025_08 [sha256:a...] (sciplat-lab:w_2025_08) Nublado Lab Aspect",
+    });
+    assert_eq!(serde_json::from_str::<Value>(&files[0].content).unwrap(), expected);
+    let mut config = example();
+    config["lab"]["fileBrowserRoot"] = json!("root");
+    let files = site(&config).lab_files(&ada(), &json!({})).unwrap();
+    let config: Value = serde_json::from_str(&files[0].content).unwrap();
+    assert_eq!(config["file_browser_root"], "root");
+    assert_eq!(config["home_relative_to_file_browser_root"], "home/ada");
+    assert_eq!(config["image"], json!({"description": "", "digest": "", "spec": ""}));
+}
+
+#[test]
+fn a_lab_finds_the_services_of_the_site_where_the_operator_names_them() {
+    let discovery = json!({"datasets": {"dp1": {"butler_config": "https://data.example.org/dp1"}}});
+    let files = testing::with_data("discovery", &discovery, || {
+        site(&example()).lab_files(&ada(), &json!({})).unwrap()
+    });
+    assert_eq!(files[1].path, "/etc/nublado/discovery/v1.json");
+    assert_eq!(serde_json::from_str::<Value>(&files[1].content).unwrap(), discovery);
 }
 
 #[test]

@@ -105,6 +105,10 @@ export default class Everything extends Policy {
     return { probe: probe === 'http' ? { http: '/healthz' } : probe };
   }
 
+  labFiles(user) {
+    return { '/etc/site/lab.txt': `the lab of ${user.name}` };
+  }
+
   images() {
     const known = host.images('example.org/lab');
     if (known.length === 0) return undefined;

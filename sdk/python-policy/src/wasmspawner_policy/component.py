@@ -224,6 +224,15 @@ class _LabServer(_Hook):
         return self.loaded.call(decide)
 
 
+class _LabFiles(_Hook):
+    def decide(self, request: Any) -> Any:
+        def decide(policy: Policy) -> Any:
+            files = policy.lab_files(request.user, request.server, _options(request.options))
+            return lowering.text_files(checked("lab_files", files, dict))
+
+        return self.loaded.call(decide)
+
+
 class _Images(_Hook):
     def menu(self, request: Any) -> Any:
         def menu(policy: Policy) -> Any:
@@ -248,5 +257,6 @@ _HOOKS: dict[str, type[_Hook]] = {
     "Events": _Events,
     "BuildPod": _BuildPod,
     "LabServer": _LabServer,
+    "LabFiles": _LabFiles,
     "Images": _Images,
 }

@@ -117,7 +117,7 @@ def random(length: int) -> bytes:
 
 def expand(template: str) -> str:
     """Expands the fields of the lab in a template of the operator, such as `{username}`; `{{` stands for a brace. Outside
-    of `build_pod` and `lab_server` the template is only checked. Never pass text of a user.
+    of `build_pod`, `lab_server` and `lab_files` the template is only checked. Never pass text of a user.
 
     Raises `ValueError` that says what is wrong with the template, and which fields there are.
     """

@@ -21,6 +21,14 @@ class Named:
     value: Any
 
 
+@dataclass
+class TextFile:
+    """A text file of a lab."""
+
+    path: str
+    content: str
+
+
 class Literal(str):
     """The text of a variable. Its class is what tells it from a reference."""
 
@@ -57,6 +65,11 @@ def field(one: Field) -> Field:
     if isinstance(one.kind, Choices) and not isinstance(one.kind.choices, list):
         return _changed(one, kind=_changed(one.kind, choices=list(one.kind.choices)))
     return one
+
+
+def text_files(files: Mapping[str, str]) -> list[TextFile]:
+    """The text files of a lab."""
+    return [TextFile(path, content) for path, content in files.items()]
 
 
 def wanted_image(image: WantedImage) -> WantedImage:

@@ -27,6 +27,7 @@ HOOKS = {
     "on_event": "events",
     "build_pod": "build-pod",
     "lab_server": "lab-server",
+    "lab_files": "lab-files",
     "images": "images",
 }
 """The methods that make a policy export an interface, with the name of the interface."""
@@ -86,6 +87,11 @@ class Policy:
 
     def lab_server(self, user: User, server: str, options: Options) -> Settings:
         """How the program in the lab's container is reached."""
+        raise NotImplementedError
+
+    def lab_files(self, user: User, server: str, options: Options) -> dict[str, str]:
+        """The text files of the lab: the content of each by its absolute path, at most 512 KiB together. They are
+        read-only. Users can read them, and so can everybody who reads ConfigMaps: a secret is no file."""
         raise NotImplementedError
 
     def images(self, user: User, server: str) -> ImageMenu | None:

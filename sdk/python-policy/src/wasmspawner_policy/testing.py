@@ -90,6 +90,12 @@ class TestKit(Generic[P]):
             settings: Settings = checked("lab_server", self.policy.lab_server(user, "", options or {}), Settings)
         return settings
 
+    def lab_files(self, user: User, options: Options | None = None) -> dict[str, str]:
+        """The content of the text files of the user's lab, by their paths."""
+        with given(lab_of=user):
+            files: dict[str, str] = checked("lab_files", self.policy.lab_files(user, "", options or {}), dict)
+        return files
+
     def images(self, user: User) -> ImageMenu | None:
         """The menu of the user."""
         menu: ImageMenu | None = checked("images", self.policy.images(user, ""), ImageMenu, type(None))

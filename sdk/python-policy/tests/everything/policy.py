@@ -146,6 +146,10 @@ class Everything(Policy):
         probes = {"http": HttpProbe("/healthz"), "tcp": TcpProbe(), "none": NoProbe()}
         return Settings(None, probes.get(str(options.get("probe"))))
 
+    def lab_files(self, user: User, server: str, options: Options) -> dict[str, str]:
+        """A file of each lab."""
+        return {"/etc/site/lab.txt": f"the lab of {user.name}"}
+
     def images(self, user: User, server: str) -> ImageMenu | None:
         """The images of a repository."""
         known = host.images("example.org/lab")

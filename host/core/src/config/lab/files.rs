@@ -7,19 +7,32 @@ use crate::values::path;
 
 /// The largest number of bytes of all files. They share a `ConfigMap`, which holds 1 MiB, with the lab's `/etc/passwd` and
 /// `/etc/group`.
-const MAX_BYTES: usize = 512 * 1024;
+pub(crate) const MAX_BYTES: usize = 512 * 1024;
 
 /// Files and directories that every lab has anyway.
 const TAKEN: [&str; 4] = ["/", "/etc/group", "/etc/passwd", "/tmp"];
 
+/// Checks the path of a file, regardless of what else the lab has.
+///
+/// # Errors
+///
+/// What is wrong with the path.
+pub(crate) fn path_of_file(path: &str) -> Result<(), &'static str> {
+    let is_file = path::is_absolute(path) && !path.ends_with('/') && path.split('/').skip(1).all(is_name);
+    if TAKEN.contains(&path) {
+        Err("is there in every lab; choose another path")
+    } else if !is_file {
+        Err("is not the absolute path of a file, such as /opt/site/settings.yaml")
+    } else {
+        Ok(())
+    }
+}
+
 /// Returns what is wrong with the files.
 pub(super) fn check(files: &BTreeMap<String, String>, secrets_path: Option<&str>) -> Vec<FieldError> {
     let problem = |path: &str| {
-        let is_file = path::is_absolute(path) && !path.ends_with('/') && path.split('/').skip(1).all(is_name);
-        if TAKEN.contains(&path) {
-            Some("is there in every lab; choose another path".to_owned())
-        } else if !is_file {
-            Some("is not the absolute path of a file, such as /opt/site/settings.yaml".to_owned())
+        if let Err(problem) = path_of_file(path) {
+            Some(problem.to_owned())
         } else if secrets_path.is_some_and(|secrets| path::is_below(path, secrets)) {
             Some("is in the directory of the secrets (`lab.secrets_path`); choose another path".to_owned())
         } else {

@@ -16,6 +16,7 @@ mod user_files;
 pub use argo_cd::ArgoCd;
 pub use certificate::{CertificateIssuer, LabCertificate};
 pub use config::LabConfig;
+pub(crate) use files::{MAX_BYTES as MAX_BYTES_OF_FILES, path_of_file};
 pub use fs_group::{FsGroup, FsGroupKind};
 pub use network_policy::{EgressRule, NetworkPeer, NetworkPolicyConfig, NetworkPort, Protocol};
 pub use readiness_probe::ReadinessProbe;

@@ -3,12 +3,14 @@
 mod containers;
 mod env;
 mod findings;
+mod lab_files;
 mod lab_server;
 mod metadata;
 mod resources;
 mod scheduling;
 mod volumes;
 
+pub use lab_files::check_lab_files;
 pub use lab_server::check_lab_server;
 
 use findings::Findings;

@@ -6,7 +6,7 @@ use super::{Provenance, Source};
 use crate::names::ObjectName;
 use crate::policy::{
     AffinityPreset, Customization, EnvValue, Image, InitContainer, LabServer, Mount, Pair, Resources,
-    TimeLimits, Toleration, Volume,
+    TextFile, TimeLimits, Toleration, Volume,
 };
 
 /// The merged answers of a chain.
@@ -31,6 +31,8 @@ pub(super) struct Merged {
     pub(super) server: LabServer,
     /// The existing service account that a policy names.
     pub(super) service_account: Option<ObjectName>,
+    /// The files of all policies.
+    pub(super) files: Vec<TextFile>,
     /// The parsed patches of the pod, in the order of the chain.
     pub(super) pod_patches: Vec<Pod>,
 }
@@ -68,6 +70,14 @@ impl Merged {
             merge.option("time_limits.delete_seconds", &mut limits.delete_seconds, asked.delete_seconds);
         }
         merge.option("environment_class", &mut self.environment_class, asked.environment_class);
+    }
+
+    /// Adds the next answer of the chain to `lab-files`. A file that is there already is found when storage is checked.
+    pub(super) fn add_files(&mut self, by: &Source, asked: Vec<TextFile>, provenance: &mut Provenance) {
+        for file in asked {
+            provenance.set(format!("files.{}", file.path), by);
+            self.files.push(file);
+        }
     }
 
     /// Adds the next answer of the chain to `lab-server`. It wins over earlier answers.

@@ -8,7 +8,7 @@ use crate::config::lab::LabSection;
 use crate::names::lab::{JobId, LabKey};
 use crate::names::{EnvName, LabNames, LabelValue};
 use crate::policy::{
-    AffinityPreset, Image, InitContainer, Mount, Options, Resources, TimeLimits, Toleration, Volume,
+    AffinityPreset, Image, InitContainer, Mount, Options, Resources, TextFile, TimeLimits, Toleration, Volume,
 };
 use crate::users::identity::Identity;
 use crate::users::quota::Quota;
@@ -71,6 +71,8 @@ pub struct ValidatedSpawn {
     pub volumes: Vec<Volume>,
     /// Mounts of the lab's container, in addition to the service's own. Every volume exists.
     pub mounts: Vec<Mount>,
+    /// Text files of policies, beside those of the site. Nothing else is mounted at their paths.
+    pub files: Vec<TextFile>,
     /// The init containers that run at this start.
     pub init_containers: Vec<InitContainer>,
     /// Replaces the image's entry point.
@@ -112,6 +114,12 @@ impl ValidatedSpawn {
             "" => self.identity.home(),
             home => home.to_owned(),
         }
+    }
+
+    /// The path and the content of each text file of the lab: those of the site, and then those of policies.
+    pub(crate) fn text_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        let of_site = self.config.files.iter().map(|(path, content)| (path.as_str(), content.as_str()));
+        of_site.chain(self.files.iter().map(|file| (file.path.as_str(), file.content.as_str())))
     }
 
     /// Makes the lab answer over TLS. Sets the variables from which JupyterHub's single-user server learns of its

@@ -204,6 +204,7 @@ fn init_container(container: wit::InitContainer) -> InitContainer {
             wit::InitRun::Always => InitRun::Always,
             wit::InitRun::UntilProvisioned => InitRun::UntilProvisioned,
         },
+        files: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod form;
 pub(crate) mod images;
 pub(crate) mod inject;
 mod input;
+pub(crate) mod lab_files;
 pub(crate) mod lab_server;
 pub(crate) mod metadata;
 pub(crate) mod prepare;
@@ -157,6 +158,7 @@ exports! {
     events "events",
     build_pod "build-pod",
     lab_server "lab-server",
+    lab_files "lab-files",
     images "images",
 }
 

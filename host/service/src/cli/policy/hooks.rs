@@ -44,6 +44,10 @@ pub(super) enum HookName {
     #[value(name = "lab-server.decide")]
     #[serde(rename = "lab-server.decide")]
     LabServerDecide,
+    /// The text files of the lab
+    #[value(name = "lab-files.decide")]
+    #[serde(rename = "lab-files.decide")]
+    LabFilesDecide,
     /// The menu of images
     #[value(name = "images.menu")]
     #[serde(rename = "images.menu")]
@@ -65,6 +69,7 @@ impl HookName {
             Self::EventsOnEvent => "events",
             Self::BuildPodCustomize => "build-pod",
             Self::LabServerDecide => "lab-server",
+            Self::LabFilesDecide => "lab-files",
             Self::ImagesMenu | Self::ImagesPrepull => "images",
         }
     }
@@ -130,6 +135,7 @@ impl HookName {
             }
             Self::BuildPodCustomize => policies.build_pod(&lab()).await?.map(|answer| json!(answer)),
             Self::LabServerDecide => policies.lab_server(&lab()).await?.map(|answer| json!(answer)),
+            Self::LabFilesDecide => policies.lab_files(&lab()).await?.map(|answer| json!(answer)),
             Self::ImagesMenu => policies.image_menu(&context).await?.map(|answer| json!(answer.value)),
             Self::ImagesPrepull => Some(json!(policies.prepull().await?)),
         };
