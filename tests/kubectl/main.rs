@@ -40,6 +40,7 @@ session! {
     the_server_tells_what_it_serves,
     tables_say_what_people_want_to_know,
     apply_creates_changes_and_finds_mistakes,
+    objects_are_created_from_arguments,
     objects_are_edited_described_and_deleted,
     changes_are_watched_and_waited_for,
 }

@@ -118,3 +118,28 @@ pub(crate) async fn changes_are_watched_and_waited_for(shell: &Shell) {
     assert!(gone.wait_with_output().await.unwrap().status.success());
     watch.kill().await.unwrap();
 }
+
+/// For these kubectl sends protobuf, and nothing else.
+pub(crate) async fn objects_are_created_from_arguments(shell: &Shell) {
+    let other = format!("{}-other", shell.namespace);
+    assert!(shell.ok(&format!("create namespace {other}")).await.out.contains("created"));
+    assert!(shell.ok("get ns").await.has_row(&[&other, "Active"]));
+    shell.ok(&format!("delete namespace {other} --wait=false")).await;
+    shell.ok("create configmap settings --from-literal=size=large --from-literal=empty=").await;
+    assert_eq!(shell.ok("get cm settings -o jsonpath={.data}").await.out, r#"{"empty":"","size":"large"}"#);
+    shell.ok("create secret generic key --from-literal=password=s3cret").await;
+    assert_eq!(shell.ok("get secret key -o jsonpath={.data.password}{.type}").await.out, "czNjcmV0Opaque");
+    shell.ok("create secret docker-registry pull --docker-server=r.example.org --docker-username=u --docker-password=p").await;
+    assert_eq!(shell.ok("get secret pull -o jsonpath={.type}").await.out, "kubernetes.io/dockerconfigjson");
+    shell.ok("create serviceaccount robot").await;
+    assert!(shell.ok("get sa").await.has_row(&["robot"]));
+    shell.ok("create quota small --hard=pods=2,requests.memory=1Gi").await;
+    assert_eq!(
+        shell.ok("get quota small -o jsonpath={.spec.hard}").await.out,
+        r#"{"pods":"2","requests.memory":"1Gi"}"#
+    );
+    let output = shell.run("create configmap settings --from-literal=size=small").await;
+    assert!(output.err.contains("already exists"), "{output:?}");
+    let output = shell.run("create configmap Settings --from-literal=size=small").await;
+    assert!(!output.success && output.err.contains("Settings"), "{output:?}");
+}

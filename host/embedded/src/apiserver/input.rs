@@ -3,20 +3,17 @@
 use super::call::Call;
 use super::failure::Failure;
 use super::metadata::{self, Document};
+use super::protobuf;
 use super::resource::Resource;
 use serde_json::{Value, json};
 
 /// The size limit of a body, in bytes; the same as in Kubernetes.
 pub(super) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// The first bytes of every object in protobuf.
-const PROTOBUF: &[u8] = b"k8s\0";
-
-/// Parses JSON. Protobuf is not supported: `kubectl create namespace` and its siblings send it, but `kubectl create -f`
-/// sends JSON.
+/// Parses JSON, or the protobuf of the few kinds for which kubectl sends nothing else.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
-    if body.starts_with(PROTOBUF) {
-        return Err(Failure::unsupported_media_type("application/json (use kubectl create -f)"));
+    if protobuf::is_protobuf(body) {
+        return protobuf::parse(body);
     }
     serde_json::from_slice(body)
         .map_err(|error| Failure::bad_request(format!("cannot read the body as JSON: {error}")))

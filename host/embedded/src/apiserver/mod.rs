@@ -4,8 +4,9 @@
 //! [`ApiServer::serve`] listens on loopback for `kubectl` and other clients.
 //!
 //! The server does not support authorization (every client with access may do everything), admission webhooks,
-//! conversion between versions of custom kinds, owners of fields, protobuf and YAML, `exec`, `attach` and
-//! `port-forward`. It contains only the controllers that it cannot do without: garbage collection by owner references,
+//! conversion between versions of custom kinds, owners of fields, YAML, protobuf beyond what `kubectl create` sends,
+//! `exec`, `attach` and `port-forward`. It contains only the controllers that it cannot do without: garbage collection by
+//! owner references,
 //! and the deletion of namespaces.
 
 mod admission;
@@ -22,6 +23,7 @@ mod metadata;
 mod names;
 mod patch;
 mod present;
+mod protobuf;
 mod resource;
 mod route;
 mod schema;
