@@ -6,8 +6,7 @@
 //! The server does not support authorization (every client with access may do everything), admission webhooks,
 //! conversion between versions of custom kinds, owners of fields, YAML, protobuf beyond what `kubectl create` sends,
 //! `exec`, `attach` and `port-forward`. It contains only the controllers that it cannot do without: garbage collection by
-//! owner references,
-//! and the deletion of namespaces.
+//! owner references, and the deletion of namespaces.
 
 mod admission;
 mod call;
