@@ -133,13 +133,13 @@ fn switch(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
     ];
     match key {
         _ if key != "fsGroupPrimary" && !shown.contains(&key) => reader.unknown(path),
+        "fsGroupPrimary" if value.is_boolean() => {
+            let group = if value == &Value::Bool(true) { "user" } else { "none" };
+            reader.set_service("lab.fs_group.group", group.into());
+            reader.carried(path, "lab.fs_group.group", "");
+        }
         _ if value == &Value::Bool(false) => reader.not_needed(path, "is off"),
         "fileBrowserRoot" if !["home", "root"].iter().any(|known| value == known) => reader.other_form(path),
-        "fsGroupPrimary" => reader.open(
-            path,
-            "gave all volumes the primary group of the user",
-            "This service does so where a lab has volume claims of its own; see `lab.fs_group`",
-        ),
         "fileBrowserRoot" => {
             to_policy(reader, path, &format!("lab.{key}"), value, &Shape::Scalar);
         }

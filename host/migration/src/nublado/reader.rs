@@ -66,7 +66,8 @@ impl<'a> Reader<'a> {
                 "object_prefix": OBJECTS,
                 "service_account": OBJECTS
             },
-            "lab": {"network_policy": {"hub_namespace": target.namespace}}
+            // Volumes keep their groups, unless `fsGroupPrimary` is on.
+            "lab": {"fs_group": {"group": "none"}, "network_policy": {"hub_namespace": target.namespace}}
         });
         let chart = json!({
             "jupyterhub": {"namespace": target.namespace},

@@ -136,6 +136,17 @@ fn homes_are_made_by_the_image_of_the_controller() {
 }
 
 #[test]
+fn volumes_keep_their_group_unless_the_site_says_otherwise() {
+    for (lab, group) in
+        [("{}", "none"), ("{fsGroupPrimary: false}", "none"), ("{fsGroupPrimary: true}", "user")]
+    {
+        let moved = with_lab(lab);
+        assert_eq!(moved.config["lab"]["fs_group"]["group"], group, "{lab}");
+        assert_eq!(moved.report.open(), 0, "{}", moved.report.text());
+    }
+}
+
+#[test]
 fn what_jupyterlab_shows_is_carried_over() {
     let moved = with_lab(
         "{enableLandingPage: true, enableQueriesMenu: false, enableTutorialsMenu: true, fileBrowserRoot: root}",

@@ -30,7 +30,7 @@ use crate::owned;
 const OWNED: [(&str, &str); 9] = [
     ("application", "set `lab.argo_cd.instance` in the service's configuration"),
     ("files", "set `lab.files` in the service's configuration"),
-    ("fsGroupPrimary", "the service sets the group of volumes where it is needed"),
+    ("fsGroupPrimary", "set `lab.fs_group` in the service's configuration"),
     ("namespaceAnnotations", "set `lab.annotations` in the service's configuration"),
     (
         "namespacePrefix",

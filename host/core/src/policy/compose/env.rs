@@ -243,11 +243,14 @@ fn name_of_lab(inputs: &SpawnInputs<'_>) -> [(&'static str, String); 2] {
 }
 
 /// Returns the variables that the service sets for every lab. Resources have the format of JupyterHub's own spawners:
-/// memory in bytes, and CPUs as a decimal number.
+/// memory in bytes, and CPUs as Python writes a float, such as `2.0`.
 fn service(merged: &Merged, lab: &LabConfig) -> Vec<(&'static str, EnvValue)> {
     let Resources { cpu_limit_millis, cpu_request_millis, memory_limit_bytes, memory_request_bytes, .. } =
         merged.resources;
-    let cpus = |millis: Option<u64>| millis.map(|millis| Quantity::millis(millis).decimal());
+    let cpus = |millis: Option<u64>| {
+        let number = Quantity::millis(millis?).decimal();
+        Some(if number.contains('.') { number } else { format!("{number}.0") })
+    };
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string());
     let (digest, description) =
         merged.image.as_ref().map_or((None, None), |image| (image.digest.clone(), image.description.clone()));
