@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from fake_kernels import problem
@@ -29,6 +31,35 @@ async def test_a_missing_setting_is_named(manager, lab_env, variable, key):
     lab_env.delenv(variable)
     with pytest.raises(RuntimeError, match=rf"{variable}.*'{key}'"):
         await manager().start_kernel()
+
+
+async def test_waiting_times_are_those_of_jupyter_unless_they_are_set(fake, manager):
+    km = manager()
+    await km.start_kernel()
+    assert km.provisioner.get_shutdown_wait_time(recommended=7.0) == 7.0
+    assert km.provisioner.get_stable_start_time(recommended=11.0) == 11.0
+    await km.shutdown_kernel(now=True)
+    km = manager({"shutdown_wait_time": 30, "stable_start_time": 60})
+    await km.start_kernel()
+    assert km.provisioner.get_shutdown_wait_time(recommended=7.0) == 30.0
+    assert km.provisioner.get_stable_start_time(recommended=11.0) == 60.0
+    await km.shutdown_kernel(now=True)
+
+
+def test_jupyter_lists_the_provisioner_of_an_installed_package(tmp_path):
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    installed = tmp_path / "wasmspawner-0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0\n")
+    lines = []
+    for group, entries in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in entries.items())]
+    (installed / "entry_points.txt").write_text("\n".join(lines))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = [sys.executable, "-m", "jupyter_client.kernelspecapp", "provisioners"]
+    listed = subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
+    assert "wasmspawner-provisioner" in listed.stdout + listed.stderr
+    assert "wasmspawner.provisioner:WasmSpawnerProvisioner" in listed.stdout + listed.stderr
 
 
 LOCAL = [sys.executable, "-c", "import signal; signal.pause()"]

@@ -37,6 +37,20 @@ class WasmSpawnerProvisioner(KernelProvisionerBase):
     policy_options = Dict(config=True, help="Options for the site's policy, like those of the spawn form.")
     image = Unicode(config=True, help="The image of the kernel's pod; becomes the policy's option `image`.")
     timeout = Float(600.0, config=True, help="Seconds within which a kernel has to start.")
+    shutdown_wait_time = Float(
+        None,
+        allow_none=True,
+        config=True,
+        min=0.0,
+        help="Seconds in which a kernel may end by itself when it is shut down. Default: those of the kernel manager.",
+    )
+    stable_start_time = Float(
+        None,
+        allow_none=True,
+        config=True,
+        min=0.0,
+        help="Seconds after which a kernel that runs has started well. Default: those of the kernel restarter.",
+    )
     url = Unicode(config=True, help="The service's API. Default: $WASMSPAWNER_URL.")
     token = Unicode(config=True, help="The token for the service. Default: $WASMSPAWNER_TOKEN.")
     token_file = Unicode(config=True, help="A file with the token. Default: $WASMSPAWNER_TOKEN_FILE.")
@@ -86,6 +100,16 @@ class WasmSpawnerProvisioner(KernelProvisionerBase):
             if "*" in name[:-1]:
                 raise TraitError(f"pass_env: '{name}' has a `*` that is not at its end")
         return proposal["value"]
+
+    # The waiting times of Jupyter
+
+    def get_shutdown_wait_time(self, recommended: float = 5.0) -> float:
+        """How long the kernel may take to end by itself."""
+        return recommended if self.shutdown_wait_time is None else self.shutdown_wait_time
+
+    def get_stable_start_time(self, recommended: float = 10.0) -> float:
+        """How long the kernel has to run before its start counts as successful."""
+        return recommended if self.stable_start_time is None else self.stable_start_time
 
     # The service
 
