@@ -23,8 +23,11 @@ impl hooks::LabFiles for RubinPolicy {
     fn lab_files(&self, user: &User, _: &str, options: &Options) -> Result<Vec<TextFile>, Error> {
         let size = self.lab.sizes.chosen(user, options)?;
         let home = self.lab.home.of(&user.name)?;
-        let config = self.lab_config(size, &home, options);
-        let mut files = vec![TextFile::new(LAB_CONFIG, format!("{config:#}\n"))];
+        let mut files = Vec::new();
+        if self.lab.standard.has_startup() {
+            let config = self.lab_config(size, &home, options);
+            files.push(TextFile::new(LAB_CONFIG, format!("{config:#}\n")));
+        }
         files.extend(host::data(DISCOVERY_DATA).map(|data| TextFile::new(DISCOVERY, data.json)));
         Ok(files)
     }

@@ -12,6 +12,18 @@ pub(crate) fn is_relative(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('/') && is_plain(path)
 }
 
+/// Returns the path without steps that lead nowhere: `/a/b` for `/a//./b/`.
+pub(crate) fn plain(path: &str) -> String {
+    let steps = path.split('/').filter(|step| !step.is_empty() && *step != ".");
+    steps.fold(String::new(), |path, step| path + "/" + step)
+}
+
+/// Returns true if one of the paths is the other, or lies below it.
+pub(crate) fn are_nested(one: &str, other: &str) -> bool {
+    let (one, other) = (plain(one), plain(other));
+    is_below(&one, &other) || is_below(&other, &one)
+}
+
 /// Returns true if `path` is `prefix` or lies below it.
 pub(crate) fn is_below(path: &str, prefix: &str) -> bool {
     let prefix = prefix.trim_end_matches('/');

@@ -364,6 +364,18 @@ fn a_file_has_a_path_of_its_own() {
             &format!("{{{volume}, mounts: [{{volume: v, path: /mnt/b}}]}}"),
             "the volume `v` is mounted at",
         ),
+        (
+            "",
+            "/home/ada/.jupyter/site.json",
+            "{volumes: [{name: v, source: {nfs: {server: nfs, path: /home}}}], mounts: [{volume: v, path: /home}]}",
+            "the volume `v` is mounted at `/home`",
+        ),
+        (
+            "",
+            "/mnt/b",
+            &format!("{{{volume}, mounts: [{{volume: v, path: /mnt//./b}}]}}"),
+            "the volume `v` is mounted at",
+        ),
     ] {
         let files = format!("[{{path: {path}, content: x}}]");
         let refused = with(lab, &files, customization).err().unwrap_or_else(|| panic!("accepted: {path}"));

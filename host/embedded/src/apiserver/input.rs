@@ -19,6 +19,11 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
         .map_err(|error| Failure::bad_request(format!("cannot read the body as JSON: {error}")))
 }
 
+/// Fails for protobuf: of a status nothing is read there.
+pub(super) fn require_json(body: &[u8]) -> Result<(), Failure> {
+    if protobuf::is_protobuf(body) { Err(protobuf::unsupported("a status")) } else { Ok(()) }
+}
+
 pub(super) fn parse_object(body: &[u8]) -> Result<Document, Failure> {
     match parse(body)? {
         Value::Object(document) => Ok(document),

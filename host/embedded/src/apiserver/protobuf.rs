@@ -149,7 +149,8 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
     Ok(Value::Object(document))
 }
 
-fn unsupported(what: &str) -> Failure {
+/// The refusal of something that this server only reads as JSON.
+pub(super) fn unsupported(what: &str) -> Failure {
     Failure::unsupported_media_type(&format!(
         "application/json (this server does not read {what} in protobuf; use kubectl create -f)"
     ))

@@ -75,10 +75,21 @@ fn of_controller(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) 
 
 /// Reads the image of the controller, which also has the programs that prepare labs.
 fn image(reader: &mut Reader<'_>, path: &str, value: &Value) {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let (repository, tag) = (text("repository"), text("tag"));
+    if let Some(tag) = tag {
+        let repository = repository.unwrap_or("ghcr.io/lsst-sqre/nublado");
+        reader.set_policy("lab.nubladoImage", json!({"repository": repository, "tag": tag}));
+    }
     for (path, key, value) in reader.entries(path, value) {
         match key {
+            "repository" | "tag" if is_nothing(value) => reader.not_needed(&path, "has no value"),
+            "repository" if value.is_string() && tag.is_none() => reader.open(
+                &path,
+                "is the image of the programs that prepare labs, and no value names its tag",
+                "Write `lab.nubladoImage: {repository: ..., tag: ...}` into the policy's configuration",
+            ),
             "repository" | "tag" if value.is_string() => {
-                reader.nublado_image.get_or_insert_with(|| json!({}))[key] = value.clone();
                 reader.carried(&path, "policies[rubin].config.lab.nubladoImage", "");
             }
             "pullPolicy" => reader.not_needed(&path, "was about the controller"),

@@ -26,8 +26,6 @@ pub(super) struct Reader<'a> {
     pub(super) chart: Value,
     /// The grants that the policy needs.
     pub(super) grants: Grants,
-    /// The image of Nublado itself.
-    pub(super) nublado_image: Option<Value>,
     /// The URL at which the site's Repertoire says where its services are.
     pub(super) discovery: Option<String>,
     report: Report,
@@ -81,7 +79,6 @@ impl<'a> Reader<'a> {
             policy: json!({"lab": {"labSecretName": OBJECTS}}),
             chart,
             grants: Grants::default(),
-            nublado_image: None,
             discovery: None,
             report: Report::default(),
         }
@@ -167,12 +164,6 @@ impl<'a> Reader<'a> {
                 "of the new configuration has an address of the documentation, because no value says from which addresses the ingress connects",
                 "Write the addresses of the ingress's pods, or convert again with `--ingress ADDRESS`",
             );
-        }
-        if let Some(mut image) = self.nublado_image.take().filter(|image| image.get("tag").is_some()) {
-            if image.get("repository").is_none() {
-                image["repository"] = "ghcr.io/lsst-sqre/nublado".into();
-            }
-            self.set_policy("lab.nubladoImage", image);
         }
         let grants = self.grants.value();
         let entry = |path: Option<&str>| {

@@ -133,6 +133,12 @@ fn homes_are_made_by_the_image_of_the_controller() {
     let moved = migrate_nublado(&files(&[DEFAULTS, site]), &target()).unwrap();
     let image = json!({"repository": "mirror/nublado", "tag": "15.2.0"});
     assert_eq!(policy(&moved)["lab"]["nubladoImage"], image);
+    for tag in ["", ", tag: ''"] {
+        let site = format!("controller: {{image: {{repository: mirror/nublado{tag}}}}}");
+        let moved = migrate_nublado(&files(&[DEFAULTS, &site]), &target()).unwrap();
+        assert!(is_open(&moved, "controller.image.repository"), "{}", moved.report.text());
+        assert_eq!(policy(&moved)["lab"].get("nubladoImage"), None);
+    }
 }
 
 #[test]

@@ -45,16 +45,12 @@ impl Init {
             number("NUBLADO_UID", user.uid),
             number("NUBLADO_GID", user.gid),
         ];
-        InitContainer {
-            env: env
-                .iter()
-                .cloned()
-                .chain(own.into_iter().flatten())
-                .chain(self.0.env.iter().cloned())
-                .collect(),
-            resources: Some(resources.clone()),
-            ..self.0.clone()
+        let mut all = Vec::new();
+        for variable in env.iter().cloned().chain(own.into_iter().flatten()).chain(self.0.env.iter().cloned())
+        {
+            super::env::set(&mut all, variable);
         }
+        InitContainer { env: all, resources: Some(resources.clone()), ..self.0.clone() }
     }
 }
 

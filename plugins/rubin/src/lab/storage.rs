@@ -26,7 +26,7 @@ const STARTUP_PATH: &str = "/etc/nublado/startup";
 const STARTUP_BYTES: u64 = 640 * 1024;
 
 /// Paths that every lab has for itself.
-const RESERVED_PATHS: [&str; 4] = ["/etc/group", "/etc/passwd", "/tmp", STARTUP_PATH];
+const RESERVED_PATHS: [&str; 3] = ["/etc/group", "/etc/passwd", "/tmp"];
 
 /// The volumes of the site, and their mounts in labs.
 #[derive(Default)]
@@ -68,6 +68,9 @@ impl Storage {
         if let Some(name) = home_volume {
             storage.mount_homes(lab, name, home.prefix());
         }
+        if super::standard::has_startup(lab) {
+            storage.leave_startup_alone(lab);
+        }
         if lab.or_default::<bool>("standardInithome") && !storage.has(&storage.homes) {
             lab.problem(
                 "standardInithome",
@@ -75,6 +78,17 @@ impl Storage {
             );
         }
         storage
+    }
+
+    /// Refuses a volume or a mount in the place of the one that `nublado startup` writes to.
+    fn leave_startup_alone(&self, lab: &Section<'_>) {
+        const REMEDY: &str = "every lab has it; remove it, or set `standardStartup` to false";
+        if self.has(STARTUP) {
+            lab.problem("volumes", format!("`{STARTUP}`: {REMEDY}"));
+        }
+        if self.mounts.iter().any(|mount| mount.path.trim_end_matches('/') == STARTUP_PATH) {
+            lab.problem("volumeMounts", format!("{STARTUP_PATH}: {REMEDY}"));
+        }
     }
 
     /// Mounts the volume with the homes, unless it is mounted already.
@@ -163,7 +177,7 @@ fn volume(entry: &mut Section<'_>) -> Volume {
         None if entry.has("containerPath") => name_of_path(&entry.required::<String>("containerPath")),
         None => entry.required("name"),
     };
-    if [TMP, STARTUP, secrets::VOLUME].contains(&name.as_str()) {
+    if [TMP, secrets::VOLUME].contains(&name.as_str()) {
         entry.problem("name", "is the name of a volume that every lab has; choose another");
     }
     if !entry.has("source") {

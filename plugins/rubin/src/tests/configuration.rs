@@ -133,6 +133,17 @@ fn homes_are_made_by_a_container_that_is_listed_or_the_standard_one() {
 }
 
 #[test]
+fn a_site_prepares_labs_itself_where_it_says_so() {
+    let mut config = example();
+    config["lab"]["volumes"][4]["name"] = json!("lab-startup");
+    config["lab"]["volumeMounts"][4] =
+        json!({"containerPath": "/etc/nublado/startup", "volumeName": "lab-startup"});
+    assert_eq!(fields(&config), ["/lab/volumes", "/lab/volumeMounts"]);
+    config["lab"]["standardStartup"] = json!(false);
+    assert_eq!(problems(&config), []);
+}
+
+#[test]
 fn keys_without_a_content_are_no_warnings() {
     let mut config = example();
     config["fileserver"] = json!({});

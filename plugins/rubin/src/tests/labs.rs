@@ -286,6 +286,23 @@ fn the_containers_of_nublado_prepare_the_lab_and_tell_it_how_to_start() {
     let lab = site(&config).customize(&ada(), &json!({})).unwrap();
     assert_eq!(lab.init_containers.len(), 1);
     assert!(lab.volumes.iter().all(|volume| volume.name != "lab-startup"), "nothing else would write to it");
+    assert_eq!(site(&config).lab_files(&ada(), &json!({})).unwrap(), []);
+}
+
+/// The service refuses a variable that is there twice.
+#[test]
+fn a_secret_takes_the_place_of_a_variable_in_every_container() {
+    let mut config = example();
+    config["lab"]["env"]["BUTLER_PASSWORD"] = json!("none");
+    let lab = site(&config).customize(&ada(), &json!({})).unwrap();
+    assert!(matches!(variable(&lab, "BUTLER_PASSWORD"), Some(EnvValue::SecretRef(_))));
+    for init in &lab.init_containers {
+        let mut names: Vec<_> = init.env.iter().map(|variable| variable.name.as_str()).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "{}", init.name);
+    }
 }
 
 /// The content is what Nublado 15 writes, whose keys its images read.

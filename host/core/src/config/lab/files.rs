@@ -10,7 +10,18 @@ use crate::values::path;
 pub(crate) const MAX_BYTES: usize = 512 * 1024;
 
 /// Files and directories that every lab has anyway.
-const TAKEN: [&str; 4] = ["/", "/etc/group", "/etc/passwd", "/tmp"];
+const TAKEN: [&str; 2] = ["/", "/tmp"];
+
+/// Files and directories that every lab has anyway, and below which nothing can be put.
+const CLOSED: [&str; 7] = [
+    "/dev",
+    "/etc/group",
+    "/etc/passwd",
+    "/proc",
+    "/run/secrets/kubernetes.io",
+    "/sys",
+    "/var/run/secrets/kubernetes.io",
+];
 
 /// Checks the path of a file, regardless of what else the lab has.
 ///
@@ -19,7 +30,7 @@ const TAKEN: [&str; 4] = ["/", "/etc/group", "/etc/passwd", "/tmp"];
 /// What is wrong with the path.
 pub(crate) fn path_of_file(path: &str) -> Result<(), &'static str> {
     let is_file = path::is_absolute(path) && !path.ends_with('/') && path.split('/').skip(1).all(is_name);
-    if TAKEN.contains(&path) {
+    if TAKEN.contains(&path) || CLOSED.iter().any(|closed| path::is_below(path, closed)) {
         Err("is there in every lab; choose another path")
     } else if !is_file {
         Err("is not the absolute path of a file, such as /opt/site/settings.yaml")
@@ -74,6 +85,8 @@ mod tests {
             "a",
             "/tmp",
             "/etc/passwd",
+            "/etc/passwd/x",
+            "/proc/self",
             "/a/",
             "/a/../b",
             "/a//b",

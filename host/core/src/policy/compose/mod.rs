@@ -34,8 +34,9 @@ pub use workload_access::check_access;
 use merge::Merged;
 
 use super::{
-    AffinityPreset, Author, ChainAnswer, Customization, FieldError, InitContainer, InitRun, SecurityProfile,
-    TextFile, check_customization, check_lab_files, check_lab_server, grants, pod_patch,
+    AffinityPreset, Author, ChainAnswer, Customization, FieldError, InitContainer, InitRun, Mount,
+    SecurityProfile, TextFile, VolumeSource, check_customization, check_lab_files, check_lab_server, grants,
+    pod_patch,
 };
 use crate::config::lab::{LabConfig, LabSection, MAX_BYTES_OF_FILES, SecurityLifts};
 use crate::names::{LabNames, LabelValue, ObjectName};
@@ -193,7 +194,7 @@ fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut P
 fn with_files(mut asked: Customization, files: &[TextFile]) -> Customization {
     let restricted = |init: &&mut InitContainer| init.profile == SecurityProfile::Restricted;
     for init in asked.init_containers.iter_mut().filter(restricted) {
-        let is_free = |path: &&String| init.mounts.iter().all(|mount| mount.path != **path);
+        let is_free = |path: &&String| init.mounts.iter().all(|mount| !path::are_nested(&mount.path, path));
         init.files = files.iter().map(|file| &file.path).filter(is_free).cloned().collect();
     }
     asked
@@ -281,7 +282,7 @@ fn check_storage(
 
 /// Says what is at the path of a policy's file already.
 fn taken(path: &str, files: &[(&str, usize)], merged: &Merged, config: &LabSection) -> Option<String> {
-    let nested = |other: &str| path::is_below(path, other) || path::is_below(other, path);
+    let nested = |other: &str| path::are_nested(path, other);
     if let Some((other, _)) = files.iter().find(|(other, _)| nested(other)) {
         let message =
             format!("there is a file `{other}` already, from the site (`lab.files`) or another policy");
@@ -292,8 +293,21 @@ fn taken(path: &str, files: &[(&str, usize)], merged: &Merged, config: &LabSecti
     if let Some((_, what)) = own.find(|(own, _)| nested(own)) {
         return Some(format!("is where the lab finds {what}"));
     }
-    let mount = merged.mounts.iter().find(|mount| path::is_below(&mount.path, path));
-    mount.map(|mount| format!("the volume `{}` is mounted at `{}`", mount.volume, mount.path))
+    // A file in a volume that outlasts the lab would leave its place behind there, empty and owned by root.
+    let lasts = |name: &str| {
+        let volume = merged.volumes.iter().find(|volume| volume.name == name);
+        !matches!(volume.map(|volume| &volume.source), Some(VolumeSource::EmptyDir(_)))
+    };
+    let in_the_way = |mount: &&Mount| {
+        path::is_below(&path::plain(&mount.path), path) || nested(&mount.path) && lasts(&mount.volume)
+    };
+    let mount = merged.mounts.iter().find(in_the_way);
+    mount.map(|mount| {
+        format!(
+            "the volume `{}` is mounted at `{}`; choose a path outside of volumes",
+            mount.volume, mount.path
+        )
+    })
 }
 
 /// Records who decided the security settings of the lab.

@@ -26,6 +26,9 @@ pub(crate) enum Part {
 }
 
 pub(crate) async fn replace(call: &Call, name: &str, part: Part) -> Result<Response<Body>, Failure> {
+    if part == Part::Status {
+        input::require_json(&call.body)?;
+    }
     let asked = input::accept(call, input::parse_object(&call.body)?, Some(name))?;
     if call.resource.is_custom() && metadata::text(&asked, "resourceVersion").is_empty() {
         let cause = invalid("metadata.resourceVersion", "0", "must be specified for an update");
