@@ -31,7 +31,7 @@ pub use decide::preview::{Preview, preview};
 pub use errors::SpawnError;
 pub use errors::denied_by::DeniedBy;
 pub use labs::kernel_links::{LauncherAway, LauncherCommand};
-pub use labs::pool_links::{NoOrders, PoolState, WorkerOrder};
+pub use labs::pool_links::{GroupOrder, GroupReport, GroupState, NoOrders, PoolState, WorkerOrder};
 pub use labs::{LabChanges, Labs};
 pub use published::live_log::EventReader;
 pub use published::snapshot::{LabDetails, LabSnapshot};

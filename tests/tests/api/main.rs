@@ -11,6 +11,7 @@ mod bad_input;
 mod blueprint_providers;
 mod blueprints;
 mod config_reload;
+mod dask_groups;
 mod dask_pool_rules;
 mod dask_pools;
 mod debug_bundle;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wasmspawner_core::names::Username;
 use wasmspawner_core::names::spawn_key::SpawnKey;
-use wasmspawner_core::record::LabDescription;
+use wasmspawner_core::record::{LabDescription, ResourceAmount};
 use wasmspawner_core::users::quota::{Quota, QuotaUsedUp, Share};
 
 /// The share of its user's quota that each spawn takes. All shares of a user are counted under one lock, so that two
@@ -76,10 +76,20 @@ fn taken(claims: &HashMap<SpawnKey, Claim>, key: &SpawnKey) -> Share {
 /// The share of a spawn. A pool counts with its scheduler and all workers that it may have.
 pub(crate) fn share_of(description: &LabDescription) -> Share {
     let limits = description.quotas.map(|quotas| quotas.limits).unwrap_or_default();
-    let pod =
-        Share { cpu_millis: limits.cpu.map_or(0, millis), memory_bytes: limits.memory.unwrap_or_default() };
-    let workers = description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);
-    pod.times(1 + u64::from(workers))
+    let Some(pool) = &description.pool else { return share_of_pod(limits) };
+    let scheduler = share_of_pod(pool.scheduler.unwrap_or(limits));
+    if pool.groups.is_empty() {
+        return scheduler.plus(share_of_pod(limits).times(pool.workers.maximum.into()));
+    }
+    pool.groups.iter().fold(scheduler, |sum, group| {
+        // Until the policies have decided, a worker counts like the pool.
+        let worker = share_of_pod(group.limits.unwrap_or(limits));
+        sum.plus(worker.times(group.workers.maximum.into()))
+    })
+}
+
+fn share_of_pod(limits: ResourceAmount) -> Share {
+    Share { cpu_millis: limits.cpu.map_or(0, millis), memory_bytes: limits.memory.unwrap_or_default() }
 }
 
 #[expect(

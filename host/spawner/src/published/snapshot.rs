@@ -75,7 +75,8 @@ impl LabDetails {
         let (Some(pool), Some(now)) = (&self.description.pool, &now.description.pool) else {
             return Arc::clone(self);
         };
-        let pool = PoolDescription { workers: now.workers, ..pool.clone() };
+        let mut pool = pool.clone();
+        pool.take_workers_of(now);
         let description = LabDescription { pool: Some(pool), ..LabDescription::clone(&self.description) };
         Arc::new(Self { description: Arc::new(description), ..Self::clone(self) })
     }

@@ -29,6 +29,7 @@ def add_topic(topics: Any) -> None:
     scaling.add_argument(
         "size", metavar="N|MIN-MAX", help="a number, or bounds between which the scheduler decides (0-8)"
     )
+    scaling.add_argument("--group", default="", help="the group of workers, if the pool has groups")
     scaling.set_defaults(run=scale)
 
     stopping = verbs.add_parser("stop", help="stop a pool, with all data of its workers")
@@ -63,7 +64,7 @@ def scale(options: argparse.Namespace) -> None:
         size = parse_size(options.size)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    pool = _ask(lambda: scale_pool(options.name, size))
+    pool = _ask(lambda: scale_pool(options.name, size, options.group))
     print(f"The pool {pool.name} is to have {pool.scaling} workers; {pool.ready} are ready.")
     if pool.note:
         print(pool.note)
