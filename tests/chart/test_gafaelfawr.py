@@ -1,61 +1,73 @@
-"""The ingresses for Gafaelfawr lead to every route of the API."""
+"""The ingresses for Gafaelfawr lead to every route of the API and of its dialects, each with the scopes of its callers."""
 
+import json
 import re
 
 import pytest
-from chart import DEPLOY, EXAMPLES
+import yaml
+from chart import DEPLOY, SOURCE, merged
 
-GAFAELFAWR = next(path for path in EXAMPLES if path.stem == "gafaelfawr")
-# Who may use a route, in the page of the API, and the ingresses through which they come.
-INGRESSES = {
-    "U, A": {"spawn", "labs"},
-    "U, H, A": {"labs"},
-    "H, A": {"hub", "labs"},
-    "A": {"admin"},
-}
-PLACES = {
-    "user": "ada",
-    "server": "gpu",
-    "kernel": "k1",
-    "pool": "p1",
-    "target": "t1",
-    "blueprint": "b1",
-    "job_id": "01a1fd9e-deb5-7652-a3d6-2d71fc436701",
+GAFAELFAWR = yaml.safe_load((SOURCE / "examples/gafaelfawr.yaml").read_text())
+# The list of the service's routes by ingress, which a test of the service holds against its router.
+ROUTES = json.loads((SOURCE / "files/routes.json").read_text())
+SCOPES = {
+    "spawn": {"any": ["exec:notebook"]},
+    "labs": {"any": ["exec:notebook", "admin:jupyterhub", "admin:notebook"]},
+    "hub": {"any": ["admin:jupyterhub", "admin:notebook"]},
+    "admin": {"any": ["admin:notebook"]},
+    "anonymous": {"anonymous": True},
 }
 
 
-def routes():
-    """The paths of the API with those who may use them, from its page, which a test holds against the service."""
+def ingresses(chart, http=None):
+    """The ingresses by the last part of their names."""
+    values = merged(GAFAELFAWR, {"config": {"http": http or {}}})
+    rendered = [each for each in chart.render(values) if each["kind"] == "GafaelfawrIngress"]
+    return {each["metadata"]["name"].rpartition("-")[2]: each for each in rendered}
+
+
+def patterns(ingress):
+    return [path["path"] for path in ingress["template"]["spec"]["rules"][0]["http"]["paths"]]
+
+
+def concrete(prefix, path):
+    return prefix + re.sub(r"{(\w+)}", lambda name: f"some-{name[1]}.1", path)
+
+
+SERVED = [
+    ({}, [("/spawner/v1", "own")]),
+    ({"dialects": ["nublado"]}, [("/spawner/v1", "own"), ("/nublado", "nublado")]),
+    ({"prefix": "/x", "dialects": ["nublado"], "nublado_prefix": "/y/z"}, [("/x", "own"), ("/y/z", "nublado")]),
+]
+
+
+@pytest.mark.parametrize(("http", "served"), SERVED)
+def test_every_route_has_one_ingress_with_the_scopes_of_its_callers(chart, http, served):
+    rendered = ingresses(chart, http)
+    assert {name: each["config"]["scopes"] for name, each in rendered.items()} == SCOPES
+    reached = {}
+    for prefix, name, paths in [(prefix, *item) for prefix, api in served for item in ROUTES[api].items()]:
+        for path in paths:
+            matches = [
+                (other, pattern)
+                for other, ingress in rendered.items()
+                for pattern in patterns(ingress)
+                # NGINX ignores the case of letters in the expressions of ingresses.
+                if re.match(pattern, concrete(prefix, path), flags=re.IGNORECASE)
+            ]
+            assert [other for other, _ in matches] == [name], f"{path} is reached through {matches}"
+            reached.setdefault(name, []).extend(pattern for _, pattern in matches)
+    assert reached == {name: patterns(each) for name, each in rendered.items()}, "no expression is for no route"
+
+
+def test_a_token_is_delegated_wherever_somebody_is_authenticated(chart):
+    for name, each in ingresses(chart).items():
+        assert ("delegate" in each["config"]) == (name != "anonymous"), name
+
+
+def test_every_route_of_the_page_is_in_the_list():
     page = (DEPLOY.parent / "host/api/src/README.md").read_text()
-    for row in re.findall(r"^\| (`(?:GET|POST|PUT|DELETE) .*) \|$", page, flags=re.MULTILINE):
-        named, _, rest = row.partition(" | ")
-        who = rest.rpartition(" | ")[2]
-        for path in re.findall(r"`[A-Z]+ (/[^`?]*)", named):
-            yield path, who
-
-
-def ingresses(chart):
-    """The regular expression of each path, the longest first as NGINX tries them, and the name of its ingress."""
-    found = []
-    for each in chart.render(GAFAELFAWR):
-        if each["kind"] == "GafaelfawrIngress":
-            paths = each["template"]["spec"]["rules"][0]["http"]["paths"]
-            found += [(path["path"], each["metadata"]["name"].rpartition("-")[2]) for path in paths]
-    return sorted(found, key=lambda path: -len(path[0]))
-
-
-@pytest.mark.parametrize("named_server", [False, True])
-def test_every_route_has_an_ingress_with_the_scopes_of_its_callers(chart, named_server):
-    patterns = ingresses(chart)
-    prefix = "/spawner/v1"
-    tried = 0
-    for path, who in routes():
-        if who not in INGRESSES:
-            continue
-        if named_server and "{user}" in path:
-            path = path.replace("{user}", "{user}/servers/{server}")
-        concrete = prefix + re.sub(r"{(\w+)}", lambda name: PLACES[name[1]], path)
-        ingress = next((name for pattern, name in patterns if re.match(pattern, concrete)), None)
-        assert ingress in INGRESSES[who], f"{path} is for {who} and goes through {ingress}"
-        tried += 1
-    assert tried > 35
+    rows = re.findall(r"^\| (`(?:GET|POST|PUT|DELETE) .*) \|$", page, flags=re.MULTILINE)
+    on_page = {path for row in rows for path in re.findall(r"`[A-Z]+ (/[^`?]*)", row.partition(" | ")[0])}
+    listed = {path.replace("{username}", "{user}") for paths in ROUTES["own"].values() for path in paths}
+    assert on_page == {path for path in listed if "/servers/{server}" not in path}

@@ -93,6 +93,22 @@ def test_the_service_asks_cert_manager_only_where_that_issues_the_certificates_o
     assert mine[1]["roleRef"]["name"] == mine[0]["metadata"]["name"]
 
 
+def test_the_service_reads_logs_only_where_the_values_say_so(chart):
+    kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    cluster = kinds[:2]
+    everywhere, added = written("permissions/cluster-wide.yaml"), written("permissions/logs.yaml")
+    reading = {"rbac": {"logs": True}}
+    assert of_kinds(chart.render(merged(MINIMAL, reading)), *cluster) == of_kinds(everywhere + added, *cluster)
+    assert of_kinds(chart.render(MINIMAL), *cluster) == of_kinds(everywhere, *cluster)
+
+    single = of_kinds(chart.render(merged(MINIMAL, SINGLE, reading)), *kinds)
+    mine = [each for each in single if each["metadata"]["name"].endswith("-logs")]
+    assert [each["kind"] for each in mine] == ["Role", "RoleBinding"]
+    assert {each["metadata"]["namespace"] for each in mine} == {"wasmspawner-labs"}
+    assert mine[0]["rules"] == added[0]["rules"]
+    assert mine[1]["roleRef"] == {**mine[1]["roleRef"], "kind": "Role", "name": mine[0]["metadata"]["name"]}
+
+
 def test_the_service_reads_the_authority_from_which_it_issues_certificates(chart):
     rendered = chart.render(merged(MINIMAL, certificate(authority="lab-authority"), SITE_SECRETS))
     rules = [rule for each in rendered if each["kind"] == "Role" for rule in each["rules"]]
@@ -317,7 +333,8 @@ def test_no_permission_makes_a_token_or_enters_a_pod():
     assert len(files) > 7
     assert len(rules) > 20
     below = {resource for rule in rules for resource in rule["resources"] if "/" in resource}
-    assert below == {"deploymenttargetclaims/status", "deploymenttargets/status", "environments/status"}
+    statuses = {"deploymenttargetclaims/status", "deploymenttargets/status", "environments/status"}
+    assert below == statuses | {"pods/log"}
     usual = {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
     for rule in rules:
         assert set(rule["verbs"]) <= usual, rule

@@ -100,10 +100,14 @@ POLICY = {
 }
 
 
+# The empty namespaces of labs are kept no longer than a moment.
+AT_ONCE = {"delete": {"delete_namespaces_after": "1s"}}
+
+
 def values(namespaces: str, template: str) -> dict:
     config = {
         "auth": {"modes": ["static"], "jupyterhub": None},
-        "kubernetes": {"namespaces": namespaces},
+        "kubernetes": {"namespaces": namespaces} | AT_ONCE.get(namespaces, {}),
         "names": {"namespace": template},
         "policies": [POLICY],
     }

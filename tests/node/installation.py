@@ -170,14 +170,15 @@ class Installation:
 
     @contextmanager
     def lab_of(self, user: str) -> Iterator[dict]:
-        """A lab that its user starts and stops at the Hub. Yields the messages of its start; ends when its namespace has."""
+        """A lab that its user starts and stops at the Hub. Yields the messages of its start; ends when its namespace is empty."""
         started = self.visit("start", user)
         assert started["ready"] is True, started["events"]
         try:
             yield started
         finally:
             self.visit("stop", user)
-            eventually(lambda: not self.node.get("namespace", f"nublado-{user}"), "the namespace's end")
+            left = ("pods,secrets", "-n", f"nublado-{user}")
+            eventually(lambda: not self.node.get(*left)["items"], "the end of what is in the namespace")
 
     def compute(self, user: str, code: str) -> str:
         """Run code in the user's lab. Returns what it prints."""

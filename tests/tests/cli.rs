@@ -169,6 +169,12 @@ async fn labs_are_started_watched_and_stopped() {
     let shown: Value = serde_json::from_str(&labs(&["show", "ada", "--json"]).ok()).unwrap();
     assert_eq!(shown["options"]["size"], "small");
     assert!(labs(&["events", "ada"]).ok().contains("ready"));
+    assert_eq!(labs(&["logs", "ada", "--tail", "1"]).ok(), "A simulated container writes no log.\n");
+    let log: Value = serde_json::from_str(&labs(&["logs", "ada", "--json"]).ok()).unwrap();
+    assert_eq!((&log["pod"], &log["container"]), (&json!("nb-ada"), &json!("notebook")));
+    let other = labs(&["logs", "ada", "--container", "sidecar"]);
+    assert_ne!(other.code, 0);
+    assert!(other.stderr.contains("no container `sidecar`; it has notebook"), "{}", other.stderr);
 
     let again = labs(&["spawn", "ada"]);
     assert_ne!(again.code, 0);

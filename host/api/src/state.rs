@@ -7,7 +7,7 @@ use super::auth::Authenticator;
 use super::config_reload::ConfigReload;
 use super::fair_use::FairUse;
 use super::openapi::Description;
-use crate::request::prefix::Prefix;
+use crate::request::prefix::{NubladoPrefix, Prefix};
 use wasmspawner_spawner::prepull::LivePrepulls;
 use wasmspawner_spawner::{Choices, Kernels, Labs, Leftovers, Pools, Rules, SiteEnvironments};
 use wasmspawner_telemetry::Metrics;
@@ -29,6 +29,8 @@ pub struct Api {
     pub metrics: Metrics,
     /// The path below which the API is served.
     pub prefix: Prefix,
+    /// The path below which the dialect of Nublado is served, if it is.
+    pub nublado_prefix: NubladoPrefix,
     /// The OpenAPI document.
     pub description: Description,
     /// Cancelled when this process does not lead any more. Event streams end then, and their readers connect to the next.

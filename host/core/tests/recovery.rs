@@ -46,6 +46,7 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
             entrance: Entrance::Pod,
         },
         remains: Vec::new(),
+        own_namespace: None,
         time_limits: LIMITS.into(),
         lab: LabDescription::default().into(),
     }
@@ -222,6 +223,7 @@ proptest! {
             // A lab that was ready and whose pod no longer exists has ended on its own.
             Phase::Absent => prop_assert!((stopped || deleted || ready) && pod.is_missing() && rest.is_missing()),
             Phase::CleaningUp(_) => prop_assert!((stopped || deleted || ready) && pod.is_missing()),
+            Phase::NamespaceKept(_) => prop_assert!(false, "there is none"),
             Phase::Stopping(_) | Phase::Failed(_) => {}
         }
     }

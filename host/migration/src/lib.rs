@@ -1,8 +1,8 @@
-//! Values of Zero to JupyterHub, the Helm chart of JupyterHub, converted to a configuration of this service. Reads and
-//! writes no files.
+//! Values of Zero to JupyterHub, the Helm chart of JupyterHub, or of Nublado, converted to a configuration of this service.
+//! Reads and writes no files.
 //!
 //! `table` says of each key of the chart, and `settings` of each setting of KubeSpawner, what becomes of it: both the
-//! configuration and the report are made from them.
+//! configuration and the report are made from them. `nublado` does the same for Nublado.
 
 mod becomes;
 mod defaults;
@@ -11,6 +11,7 @@ mod grants;
 mod layers;
 mod migration;
 mod network;
+mod nublado;
 mod profiles;
 mod python;
 mod report;
@@ -26,6 +27,7 @@ use serde_json::Value;
 
 pub use layers::layered;
 pub use migration::{Migration, Target};
+pub use nublado::{NubladoTarget, migrate_nublado};
 pub use report::{Entry, Outcome, Report};
 pub use values_file::ValuesFile;
 

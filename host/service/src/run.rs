@@ -21,7 +21,7 @@ use crate::one_machine::OneMachine;
 pub use wasmspawner_api::ConfigSource;
 use wasmspawner_api::auth::Authenticator;
 use wasmspawner_api::{
-    Api, ConfigReload, Connections, Description, FairUse, Prefix, Tls, probes, router, serve,
+    Api, ConfigReload, Connections, Description, FairUse, NubladoPrefix, Prefix, Tls, probes, router, serve,
 };
 use wasmspawner_history::{History, Retention};
 use wasmspawner_hub::HubApi;
@@ -121,8 +121,9 @@ pub async fn run(
         config: reload.clone(),
         prepulls: prepulls.clone(),
         metrics: metrics.clone(),
-        description: Description::for_prefix(&prefix).context("cannot describe the API")?,
+        description: Description::for_config(&http).context("cannot describe the API")?,
         prefix,
+        nublado_prefix: NubladoPrefix::from_config(&http),
         shutdown: handed_over.clone(),
     };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
@@ -138,7 +139,7 @@ pub async fn run(
     };
     let everything = async {
         let ((), (), reloading, (), (), led) = tokio::join!(
-            serve(api, connections, router(state, http.max_body_bytes), closed.clone()),
+            serve(api, connections, router(state, &http.dialects, http.max_body_bytes), closed.clone()),
             serve(
                 health,
                 Connections::to_health(),

@@ -31,6 +31,7 @@ pub use decide::preview::{Preview, preview};
 pub use errors::SpawnError;
 pub use errors::denied_by::DeniedBy;
 pub use labs::kernel_links::{LauncherAway, LauncherCommand};
+pub use labs::pod_logs::{LogsError, ShownLog};
 pub use labs::pool_links::{GroupOrder, GroupReport, GroupState, NoOrders, PoolState, WorkerOrder};
 pub use labs::{LabChanges, Labs};
 pub use published::live_log::EventReader;
@@ -43,5 +44,6 @@ pub use upkeep::service::{prepare, run};
 pub use upkeep::sweep::{Orphan, OrphanKind};
 
 pub use wasmspawner_kubernetes::environments::TargetRefusal;
+pub use wasmspawner_kubernetes::k8s::{LogError, LogQuery};
 pub use wasmspawner_kubernetes::leadership::Standing;
 pub use wasmspawner_policies::{CandidateReport, DataReport, LastGoodReport, LoadedPolicy};

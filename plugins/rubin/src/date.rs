@@ -29,17 +29,14 @@ impl Date {
         (thursday < days(year + 1, 1, 1)).then_some(Self { days: thursday })
     }
 
-    /// Reads `2025-01-31`; midnight in UTC may follow, as in `2025-01-31T00:00:00Z`.
-    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        const WRONG: &str = "must be a day such as 2025-01-31";
-        let (date, time) = text.split_at_checked(10).ok_or(WRONG)?;
-        if !matches!(time, "" | "T00:00:00" | "T00:00:00Z" | "T00:00:00+00:00") {
-            return Err(WRONG);
-        }
-        let mut parts = date.split('-').map(|part| part.parse().ok());
+    /// Reads `2025-01-31`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('-').map(|part| part.parse().ok());
         match (parts.next().flatten(), parts.next().flatten(), parts.next().flatten(), parts.next()) {
-            (Some(year), Some(month), Some(day), None) => Self::from_ymd(year, month, day).ok_or(WRONG),
-            _ => Err(WRONG),
+            (Some(year), Some(month), Some(day), None) if text.len() == 10 => {
+                Self::from_ymd(year, month, day)
+            }
+            _ => None,
         }
     }
 
@@ -47,6 +44,53 @@ impl Date {
     pub(crate) fn start_millis(self) -> i64 {
         self.days * DAY_MILLIS
     }
+}
+
+/// Reads a moment as Nublado does, in milliseconds since the Unix epoch: `2025-01-31`, or with a time, as in
+/// `2025-01-31T12:30:00+01:00`. Without an offset it is in UTC.
+pub(crate) fn moment(text: &str) -> Result<i64, &'static str> {
+    const WRONG: &str = "must be a day or a moment, such as 2025-01-31 or 2025-01-31T12:00:00Z";
+    let (day, time) = text.split_at_checked(10).ok_or(WRONG)?;
+    let start = Date::parse(day).ok_or(WRONG)?.start_millis();
+    if time.is_empty() {
+        return Ok(start);
+    }
+    let time = time.strip_prefix(['T', 't', ' ']).ok_or(WRONG)?;
+    let (clock, offset) = match time.find(['Z', 'z', '+', '-']) {
+        Some(at) => (&time[..at], offset_minutes(&time[at..]).ok_or(WRONG)?),
+        None => (time, 0),
+    };
+    // A fraction of a second makes no difference for days.
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let mut parts = clock.split(':').map(two_digits);
+    let seconds = match (parts.next().flatten(), parts.next().flatten(), parts.next(), parts.next()) {
+        (Some(hour @ 0..=23), Some(minute @ 0..=59), None, None) => hour * 3600 + minute * 60,
+        (Some(hour @ 0..=23), Some(minute @ 0..=59), Some(Some(second @ 0..=59)), None) => {
+            hour * 3600 + minute * 60 + second
+        }
+        _ => return Err(WRONG),
+    };
+    if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(WRONG);
+    }
+    Ok(start + (seconds - offset * 60) * 1000)
+}
+
+/// Reads `Z`, `+01:00`, `-0330` or `+01`.
+fn offset_minutes(text: &str) -> Option<i64> {
+    if matches!(text, "Z" | "z") {
+        return Some(0);
+    }
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let digits = text.get(1..)?.replace(':', "");
+    let (hours, minutes) = digits.split_at_checked(2)?;
+    let minutes = if minutes.is_empty() { 0 } else { two_digits(minutes)? };
+    let hours = two_digits(hours)?;
+    (hours <= 23 && minutes <= 59).then_some(sign * (hours * 60 + minutes))
+}
+
+fn two_digits(text: &str) -> Option<i64> {
+    (text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
 /// The number of days of a month.
@@ -117,7 +161,7 @@ mod tests {
             (2027, 1, "2027-01-07"),
             (2077, 46, "2077-11-18"),
         ] {
-            assert_eq!(Date::thursday_of_week(year, week), Date::parse(date).ok(), "{year}_{week}");
+            assert_eq!(Date::thursday_of_week(year, week), Date::parse(date), "{year}_{week}");
         }
         for (year, week) in [(2021, 53), (2021, 0), (2021, 54), (0, 1), (10_000, 1)] {
             assert_eq!(Date::thursday_of_week(year, week), None, "{year}_{week}");
@@ -125,14 +169,37 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_read_with_and_without_midnight() {
-        let day = Date::from_ymd(2025, 1, 31);
-        for text in ["2025-01-31", "2025-01-31T00:00:00", "2025-01-31T00:00:00Z", "2025-01-31T00:00:00+00:00"]
-        {
-            assert_eq!(Date::parse(text).ok(), day, "{text}");
+    fn a_moment_is_a_day_or_has_a_time() {
+        let midnight = Date::from_ymd(2025, 1, 31).unwrap().start_millis();
+        for (text, minutes) in [
+            ("2025-01-31", 0),
+            ("2025-01-31T00:00:00", 0),
+            ("2025-01-31T00:00:00Z", 0),
+            ("2025-01-31 12:30", 750),
+            ("2025-01-31T12:30:00.5Z", 750),
+            ("2025-01-31T12:30:00+01:00", 690),
+            ("2025-01-31T12:30:00-0130", 840),
+            ("2025-01-31T00:00:00+02", -120),
+        ] {
+            assert_eq!(moment(text), Ok(midnight + minutes * 60_000), "{text}");
         }
-        for text in ["", "2025-1-31", "2025-02-30", "2025-01-31T12:00:00Z", "2025-01-3é", "-025-01-31"] {
-            assert!(Date::parse(text).is_err(), "{text}");
+        for text in [
+            "",
+            "2025-1-31",
+            "2025-02-30",
+            "2025-01-3é",
+            "-025-01-31",
+            "2025-01-31T",
+            "2025-01-31T24:00:00Z",
+            "2025-01-31T12",
+            "2025-01-31T12:60",
+            "2025-01-31T12:00:00:00",
+            "2025-01-31T12:00:00+25:00",
+            "2025-01-31T12:00:00+é",
+            "2025-01-31T12:00:00.Z",
+            "2025-01-31X12:00",
+        ] {
+            assert!(moment(text).is_err(), "{text}");
         }
     }
 

@@ -24,14 +24,12 @@ use images::{Dropdown, Offer};
 use lab::Lab;
 
 /// Keys of Nublado's controller beside those sections.
-const OWNED: [(&str, &str); 3] = [
-    ("fileserver", "the service has no file servers; remove it"),
-    ("fsadmin", "the service has no file system administration; remove it"),
-    ("pathPrefix", "set `http.prefix` in the service's configuration instead"),
-];
-
-/// Keys of Nublado's controller whose absence does not change labs.
-const IGNORED: [(&str, &str); 4] = [
+const OWNED: [(&str, &str); 9] = [
+    ("fileserver", "this policy makes no file servers"),
+    ("fsadmin", "this policy makes no pods for the administration of file systems"),
+    ("metadataPath", "the service needs no such files"),
+    ("pathPrefix", "set `http.prefix` in the service's configuration"),
+    ("watchReconnectTimeout", "the service begins its watches anew by itself"),
     ("logLevel", "set `telemetry.filter` in the service's configuration"),
     ("logProfile", "set `telemetry.format` in the service's configuration"),
     ("metrics", "the service's metrics are at /metrics of `http.health_listen`"),
@@ -59,8 +57,7 @@ impl Policy for RubinPolicy {
     }
 
     fn from_config(config: &mut Section<'_>) -> Self {
-        owned::refuse(config, &OWNED);
-        owned::ignore(config, &IGNORED);
+        owned::ignore(config, &OWNED);
         for key in ["images", "lab"] {
             if !config.has(key) {
                 config.problem(key, "is missing");

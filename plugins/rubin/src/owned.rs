@@ -4,20 +4,11 @@ use serde_json::Value;
 use wasmspawner_sdk::Section;
 
 /// The advice for the path of a file with logins of registries.
-pub(crate) const REGISTRY_LOGINS: &str =
-    "set `registries.credentials_file` in the service's configuration instead";
+pub(crate) const REGISTRY_LOGINS: &str = "set `registries.credentials_file` in the service's configuration";
 
-/// Reports keys that have an effect in Nublado but none here, each with its replacement. A key without a content
-/// (`null`, `false`, `{}`, `[]`, an empty text) has no effect in Nublado either.
-pub(crate) fn refuse(section: &mut Section<'_>, keys: &[(&'static str, &str)]) {
-    for (key, instead) in keys {
-        if has_content(section, key) {
-            section.problem(key, *instead);
-        }
-    }
-}
-
-/// Warns about keys whose absence does not change labs.
+/// Warns about keys that have an effect in Nublado but none here, each with what to do instead. They are no errors, so that
+/// a configuration of Nublado can be used as it is. A key without a content (`null`, `false`, `{}`, `[]`, an empty text) has
+/// no effect in Nublado either.
 pub(crate) fn ignore(section: &mut Section<'_>, keys: &[(&'static str, &str)]) {
     for (key, instead) in keys {
         if has_content(section, key) {

@@ -1,6 +1,7 @@
 //! Benchmarks of the service, each compared with a reference in the same run:
 //!
 //! - `spawns`: many spawns and stops at once, compared with a bare client that creates the same objects;
+//! - `again`: the start of labs that were stopped a moment ago, compared with their first start;
 //! - `shared`: the same with all labs in one namespace, compared with one namespace per lab;
 //! - `labs`: memory, start and reconciliation with many labs, on a simulated API server;
 //! - `readers`: one lab's events with many readers, compared with few;
@@ -15,6 +16,7 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to its reader")]
 
+mod again;
 mod bare_client;
 mod cluster;
 mod fairness;
@@ -43,6 +45,7 @@ async fn main() -> anyhow::Result<()> {
     }
     match part.as_deref() {
         Some("spawns") => spawns_at_once(&or(&[100, 1000])).await?,
+        Some("again") => starts_again(&or(&[1, 100])).await?,
         Some("shared") => shared(&or(&[1000])).await?,
         Some("labs") => many_labs::measure(&or(&[100, 1000, 10_000, 100_000])).await?,
         Some("readers") => readers_at_once(&or(&[2000])).await?,
@@ -51,6 +54,7 @@ async fn main() -> anyhow::Result<()> {
         Some("kubelet") => cluster::run_kubelet().await?,
         None => {
             spawns_at_once(&[100, 1000]).await?;
+            starts_again(&[1, 100]).await?;
             shared(&[1000]).await?;
             many_labs::measure(&[100, 1000, 10_000, 100_000]).await?;
             readers_at_once(&[2000]).await?;
@@ -59,7 +63,7 @@ async fn main() -> anyhow::Result<()> {
         }
         Some(other) => {
             anyhow::bail!(
-                "there is no part {other}: spawns, shared, labs, readers, fairness, takeover, kubelet"
+                "there is no part {other}: spawns, again, shared, labs, readers, fairness, takeover, kubelet"
             )
         }
     }
@@ -71,6 +75,14 @@ async fn spawns_at_once(numbers: &[usize]) -> anyhow::Result<()> {
     for &labs in numbers {
         open_files::allow(labs)?;
         rounds::measure(labs).await?;
+    }
+    Ok(())
+}
+
+async fn starts_again(numbers: &[usize]) -> anyhow::Result<()> {
+    for &labs in numbers {
+        open_files::allow(labs)?;
+        again::measure(labs).await?;
     }
     Ok(())
 }

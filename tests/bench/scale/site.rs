@@ -42,6 +42,8 @@ pub(crate) fn on_cluster(
             "namespace": namespace,
             "instance": instance,
             "requests_per_second": null,
+            // Each round begins with an empty cluster.
+            "delete_namespaces_after": "0s",
         });
         config["names"] = json!({ "namespace": format!("{instance}-{{user_server}}") });
         many_people_have_this_address(config);

@@ -118,6 +118,13 @@ async fn scopes_of_a_token_come_from_the_hub() {
     let service = service(&hub).await;
     for (token, path, expected) in [
         ("of-ada", "/labs/ada", 404),
+        ("of-ada", "/labs/ada/logs", 404),
+        ("of-ada", "/labs/bob/logs", 403),
+        // Neither the Hub nor a lab needs to read logs.
+        ("of-the-hub", "/labs/ada/logs", 403),
+        ("of-ada-s-server", "/labs/ada/logs", 403),
+        ("of-ada-s-gpu", "/labs/ada/servers/gpu/logs", 403),
+        ("of-root", "/labs/ada/logs", 404),
         ("of-ada", "/labs/bob", 403),
         ("of-ada", "/labs", 403),
         ("of-the-hub", "/labs", 200),

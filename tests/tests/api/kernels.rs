@@ -332,7 +332,10 @@ async fn kernels_end_before_their_lab_and_nothing_is_left() {
 
 #[tokio::test]
 async fn a_lab_that_is_gone_after_a_restart_takes_its_kernels_with_it() {
-    let keeps = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
+    let keeps = |config: &mut Value| {
+        config["embedded"]["keep_labs"] = true.into();
+        config["kubernetes"]["delete_namespaces_after"] = "100ms".into();
+    };
     let (mut service, ada) = with_lab("ada", keeps).await;
     run(&ada, "ada", "k1").await;
     // The service ends in the middle of the stop.

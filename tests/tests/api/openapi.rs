@@ -31,7 +31,7 @@ async fn every_documented_route_is_served() {
             served.insert(path.clone());
         }
     }
-    assert_eq!(served.len(), 58, "{served:?}");
+    assert_eq!(served.len(), 60, "{served:?}");
 }
 
 #[tokio::test]

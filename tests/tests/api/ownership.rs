@@ -7,7 +7,7 @@ use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::{until_running, until_some};
 
-use super::records::gone;
+use super::records::{deleting_at_once, gone};
 use super::running::until;
 use crate::BINARY;
 
@@ -43,7 +43,10 @@ async fn a_foreign_namespace_fails_the_spawn_and_is_not_changed() {
 
 #[tokio::test]
 async fn objects_with_copied_labels_are_not_taken_for_labs() {
-    let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
+    let keeping = |config: &mut Value| {
+        config["embedded"]["keep_labs"] = true.into();
+        deleting_at_once(config);
+    };
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let ada = service.user("ada").unwrap();
     ada.spawn_to_end("ada").await.unwrap();
@@ -206,7 +209,8 @@ async fn a_failed_lab_is_deleted_in_both_namespaces_when_the_names_change() {
     gone(&namespaces, "nublado-ada").await;
 
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
-    gone(&namespaces, "elsewhere-ada").await;
+    let kept = namespaces.get("elsewhere-ada").await.unwrap();
+    assert!(kept.metadata.deletion_timestamp.is_none());
     until(&ada, "ada", Value::is_null).await;
 }
 

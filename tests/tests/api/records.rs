@@ -47,9 +47,19 @@ fn keeping(config: &mut Value) {
     config["embedded"]["keep_labs"] = true.into();
 }
 
+/// Lets the service delete the namespace of a lab together with the lab.
+pub(crate) fn deleting_at_once(config: &mut Value) {
+    config["kubernetes"]["delete_namespaces_after"] = "0s".into();
+}
+
+fn keeping_labs_alone(config: &mut Value) {
+    keeping(config);
+    deleting_at_once(config);
+}
+
 #[tokio::test]
 async fn a_lab_has_a_record_as_long_as_it_exists() {
-    let service = Service::start(BINARY).await.unwrap();
+    let service = Service::start_with(BINARY, deleting_at_once).await.unwrap();
     let ada = service.user("ada").unwrap();
     let records = records(&service).await;
     let env = json!({ "options": { "size": "small" }, "env": { "A": "not-for-records", "JUPYTERHUB_API_TOKEN": "s3cr3t" } });
@@ -93,7 +103,7 @@ async fn deleting_a_record_stops_the_lab() {
 
 #[tokio::test]
 async fn a_stop_that_was_accepted_survives_a_crash_before_its_first_request() {
-    let mut service = Service::prepare(BINARY, keeping).unwrap();
+    let mut service = Service::prepare(BINARY, keeping_labs_alone).unwrap();
     service.meets("abort before delete Pod");
     service.run().await.unwrap();
     let ada = service.user("ada").unwrap();
@@ -149,7 +159,7 @@ async fn a_crash_at_any_request_leaves_no_operation_unfinished() {
         "after delete Spawn",
     ];
     for point in points {
-        let mut service = Service::prepare(BINARY, keeping).unwrap();
+        let mut service = Service::prepare(BINARY, keeping_labs_alone).unwrap();
         service.meets(&format!("abort {point}"));
         service.run().await.unwrap();
         let ada = service.user("ada").unwrap();

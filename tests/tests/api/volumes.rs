@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod};
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::guests;
@@ -279,6 +279,117 @@ async fn a_claim_is_deleted_with_the_last_server_that_used_it() {
     assert_eq!(names(&claims).await, BTreeSet::new());
     run(&ada, "ada").await;
     assert_eq!(names(&claims).await, ["claim-ada".to_owned()].into(), "a new one for a new server");
+}
+
+/// Changes the size of the claim in the configuration, and restarts the service with it.
+async fn resize(service: &mut Service, storage: &str) {
+    let change = |config: &mut Value| {
+        with_claims("{pvc_name}", "retain")(config);
+        config["policies"][0]["config"]["volumes"][0]["claim"]["create"]["storage"] = json!(storage);
+    };
+    service.reconfigure(change).unwrap();
+    service.crash_and_restart().await.unwrap();
+}
+
+/// The events of a start that tell about volumes, and the size that the claim requests afterwards.
+async fn told_and_size(service: &Service, user: &str) -> (Vec<String>, String) {
+    let client = service.user(user).unwrap();
+    let events = client.spawn_to_end(user).await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "a lab starts whatever the size is: {events:#?}");
+    stop(&client, user).await;
+    let told = events.into_iter().filter(|event| event.data.contains("he volume"));
+    let claim = claims_of(service).await.get(&format!("claim-{user}")).await.unwrap();
+    let size = claim.spec.unwrap().resources.unwrap().requests.unwrap().remove("storage").unwrap();
+    (told.map(|event| format!("{}: {}", event.kind, event.data)).collect(), size.0)
+}
+
+#[tokio::test]
+async fn a_claim_grows_with_the_configured_size_and_never_shrinks() {
+    let mut service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
+    assert_eq!(told_and_size(&service, "ada").await, (vec![], "1Gi".to_owned()));
+    resize(&mut service, "2Gi").await;
+    let grows = vec!["info: The volume claim-ada grows from 1Gi to 2Gi".to_owned()];
+    assert_eq!(told_and_size(&service, "ada").await, (grows, "2Gi".to_owned()));
+    assert_eq!(told_and_size(&service, "ada").await, (vec![], "2Gi".to_owned()), "once is enough");
+    resize(&mut service, "512Mi").await;
+    assert_eq!(told_and_size(&service, "ada").await, (vec![], "2Gi".to_owned()));
+}
+
+#[tokio::test]
+async fn a_claim_that_the_service_did_not_create_keeps_its_size_and_the_user_is_told() {
+    let mut service = Service::prepare(BINARY, with_claims("{pvc_name}", "retain")).unwrap();
+    service.run().await.unwrap();
+    create(&claims_before_labs(&service).await, "claim-ada", &json!({"hub.jupyter.org/username": "ada"}))
+        .await;
+    resize(&mut service, "2Gi").await;
+    let (told, size) = told_and_size(&service, "ada").await;
+    let why = "error: The volume claim-ada has 1Gi and not the 2Gi of this site: it was not created for this user by \
+               this service, so an administrator has to enlarge it";
+    assert_eq!((told.as_slice(), size.as_str()), ([why.to_owned()].as_slice(), "1Gi"));
+}
+
+/// Creates a claim that somebody deletes and that a finalizer keeps.
+async fn claim_that_is_being_deleted(service: &Service) -> Api<PersistentVolumeClaim> {
+    let claims = claims_before_labs(service).await;
+    create(&claims, "claim-ada", &json!({"hub.jupyter.org/username": "ada"})).await;
+    let keep = Patch::Merge(json!({"metadata": {"finalizers": ["example.org/backup"]}}));
+    claims.patch("claim-ada", &PatchParams::default(), &keep).await.unwrap();
+    claims.delete("claim-ada", &DeleteParams::default()).await.unwrap();
+    claims
+}
+
+#[tokio::test]
+async fn a_lab_waits_until_its_old_claim_is_deleted_and_says_so() {
+    let mut service = Service::prepare(BINARY, with_claims("{pvc_name}", "retain")).unwrap();
+    for created in [true, false] {
+        if !created {
+            service
+                .reconfigure(|config| {
+                    with_claims("{pvc_name}", "retain")(config);
+                    config["policies"][0]["config"]["volumes"][0]["claim"] = json!({"name": "claim-ada"});
+                })
+                .unwrap();
+        }
+        service.run().await.unwrap();
+        let claims = claim_that_is_being_deleted(&service).await;
+        let ada = service.user("ada").unwrap();
+        assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+        let mut events = ada.events("ada").await.unwrap();
+        events.until("Waiting until the old volume claim-ada is deleted").await.unwrap();
+        let lab = ada.lab("ada").await.unwrap().json().unwrap();
+        assert_eq!(lab["message"], "Waiting until the old volume claim-ada is deleted", "{lab:#}");
+        let let_go = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        claims.patch("claim-ada", &PatchParams::default(), &let_go).await.unwrap();
+        events.until("The old volume claim-ada is deleted").await.unwrap();
+        if !created {
+            create(&claims, "claim-ada", &json!({})).await;
+        }
+        let events = events.to_end().await.unwrap();
+        assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+        let claim = claims.get("claim-ada").await.unwrap();
+        assert!(claim.metadata.deletion_timestamp.is_none());
+        service = Service::prepare(BINARY, with_claims("{pvc_name}", "retain")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_lab_whose_old_claim_is_never_deleted_fails_and_names_it() {
+    let service = Service::start_with(BINARY, |config| {
+        with_claims("{pvc_name}", "retain")(config);
+        config["limits"]["spawn"] = json!("2s");
+    })
+    .await
+    .unwrap();
+    claim_that_is_being_deleted(&service).await;
+    let ada = service.user("ada").unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    let expected = "The lab was not ready in time: the old volume claim-ada is still being deleted (the finalizer \
+                    example.org/backup keeps it)";
+    assert_eq!(
+        (events.last().unwrap().kind.as_str(), events.last().unwrap().data.as_str()),
+        ("failed", expected)
+    );
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["reason"], "StillBeingDeleted");
 }
 
 #[tokio::test]

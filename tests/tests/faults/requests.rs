@@ -64,6 +64,7 @@ async fn any_request_may_fail_in_retained_namespaces() {
     let retaining = |config: &mut Value| {
         config["kubernetes"]["request_timeout"] = json!("2s");
         config["kubernetes"]["namespaces"] = json!("retain");
+        config["kubernetes"]["delete_namespaces_after"] = Value::Null;
     };
     let setup = Setup::start(retaining).await;
     cases(&setup, &REQUESTS_IN_RETAINED_NAMESPACES).await;

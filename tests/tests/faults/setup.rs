@@ -184,7 +184,9 @@ async fn process(cluster: &Client, home: &str, change: impl FnOnce(&mut Value)) 
     service
         .reconfigure(|config| {
             config.as_object_mut().unwrap().remove("embedded");
-            config["kubernetes"] = json!({ "kubeconfig": kubeconfig, "namespace": home, "instance": home });
+            config["kubernetes"] = json!({
+                "kubeconfig": kubeconfig, "namespace": home, "instance": home, "delete_namespaces_after": "500ms",
+            });
             // Tests repeat refused requests without pauses.
             config["limits"] = json!({ "per_user": { "spawns_per_minute": 1_000_000 } });
             change(config);

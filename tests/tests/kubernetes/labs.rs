@@ -23,7 +23,8 @@ const NO_RECORD: &str = "11111111-1111-4111-8111-111111111111";
 
 pub(crate) async fn in_deleted_namespaces(site: &Site) {
     let template = format!("{}-delete-{{user_server}}", site.name());
-    let mut service = service(site, "delete", &template);
+    let usual = |config: &mut Value| config["kubernetes"]["delete_namespaces_after"] = Value::Null;
+    let mut service = service_with(site, "delete", &template, usual);
     service.run().await.unwrap();
     let ada = service.user("ada").unwrap();
     let events = ada.spawn_to_end("ada").await.unwrap();
@@ -45,17 +46,20 @@ pub(crate) async fn in_deleted_namespaces(site: &Site) {
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
-    assert_eq!(ada.spawn("ada").await.unwrap().status, 303, "at once, while the namespace is going");
-    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
-    assert!(events.iter().any(|event| event.data == "Waiting until the previous lab is gone"), "{events:#?}");
+    let namespaces: Api<Namespace> = Api::all(site.cluster.client.clone());
+    let kept = namespaces.get(&namespace).await.unwrap().metadata;
+    let secrets: Api<Secret> = Api::namespaced(site.cluster.client.clone(), &namespace);
+    assert!(secrets.list(&ListParams::default()).await.unwrap().items.is_empty());
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert!(!events.iter().any(|event| event.data.contains("previous lab")), "{events:#?}");
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert_eq!(namespaces.get(&namespace).await.unwrap().metadata.uid, kept.uid);
 
     let records = site.spawns();
     let record = records.get("lab-ada").await.unwrap();
     assert_eq!(record.data["spec"]["place"]["namespace"], namespace, "{record:?}");
     records.delete("lab-ada", &DeleteParams::default()).await.unwrap();
     gone(&records, "lab-ada").await;
-    let namespaces: Api<Namespace> = Api::all(site.cluster.client.clone());
     assert!(namespaces.get_opt(&namespace).await.unwrap().is_none(), "the record goes last");
     a_namespace_of_somebody_else(site, &service).await;
 
@@ -233,6 +237,7 @@ pub(crate) fn service_with(
                 "namespace": site.name(),
                 "instance": site.name(),
                 "namespaces": namespaces,
+                "delete_namespaces_after": (namespaces == "delete").then_some("500ms"),
             });
             config["names"] = json!({ "namespace": template });
             // The policy `default` defines the homes; the other policy controls the simulated pod.

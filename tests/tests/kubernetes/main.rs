@@ -7,6 +7,7 @@
 mod adversaries;
 mod blueprints;
 mod certificates;
+mod claims;
 mod dask_pools;
 mod definition;
 mod environments;
@@ -14,6 +15,7 @@ mod environments_measured;
 mod kernels;
 mod labs;
 mod leadership;
+mod logs;
 mod network_policy;
 mod prepulls;
 mod quotas;

@@ -172,7 +172,7 @@ impl Site {
         ] {
             let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(kind.0, "v1", kind.1));
             let objects: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
-            for suffix in ["", "-nodes", "-environments", "-certificates"] {
+            for suffix in ["", "-nodes", "-environments", "-certificates", "-logs"] {
                 let name = format!("{}{suffix}", self.name());
                 if objects.get_opt(&name).await.unwrap().is_some() {
                     objects.delete(&name, &DeleteParams::default()).await.unwrap();

@@ -47,6 +47,11 @@ impl Caller {
             .map_err(|error| Problem::new(ProblemKind::PermissionDenied, error.to_string()))
     }
 
+    /// The caller's UID, GID and groups, if they are known.
+    pub(crate) fn own_identity(&self) -> Option<&Identity> {
+        self.identity.as_ref().ok()
+    }
+
     /// Returns the user whose limits apply to the caller's actions. It is `None` for the Hub and administrators, who
     /// act for all users.
     pub(crate) fn limited(&self) -> Option<&Username> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 mod names;
+mod nublado;
 
 use axum::extract::State;
 use axum::response::{Html, IntoResponse};
@@ -11,12 +12,12 @@ use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{SecurityRequirement, ServerBuilder};
 use utoipa::{Modify, OpenApi};
+use wasmspawner_core::config::{Dialect, HttpConfig};
 
 use self::answers::{CommonErrors, RequestIds};
 use self::names::{NamedServers, Names};
 use super::problem::{Detail, ErrorBody};
 use super::wire;
-use crate::request::prefix::Prefix;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -27,7 +28,7 @@ use crate::request::prefix::Prefix;
     ),
     paths(
         crate::routes::labs::list_labs, crate::routes::lab_status::get_lab_status, crate::routes::lab_lookup::find_lab, crate::routes::lab::get_lab, crate::routes::lab::stop_lab, crate::routes::spawn::spawn_lab,
-        crate::routes::events::follow_events, crate::routes::history::get_history, crate::routes::jobs::get_job, crate::routes::volumes::get_volumes,
+        crate::routes::events::follow_events, crate::routes::history::get_history, crate::routes::jobs::get_job, crate::routes::logs::get_logs, crate::routes::volumes::get_volumes,
         crate::routes::volumes::release_volumes, crate::routes::spawn_form::get_spawn_form, crate::routes::spawn_form::get_spawn_form_again,
         crate::routes::kernels::list_kernels, crate::routes::kernels::start_kernel, crate::routes::kernels::get_kernel, crate::routes::kernels::stop_kernel,
         crate::routes::kernels::follow_kernel_events, crate::routes::kernels::signal_kernel, crate::routes::kernels::restart_kernel,
@@ -51,16 +52,20 @@ struct Document;
 pub struct Description(Bytes);
 
 impl Description {
-    /// Describes the API below `prefix`.
-    pub fn for_prefix(prefix: &Prefix) -> serde_json::Result<Self> {
-        Ok(Self(serde_json::to_vec(&document(prefix))?.into()))
+    /// Describes the API with the dialects of a checked configuration.
+    pub fn for_config(config: &HttpConfig) -> serde_json::Result<Self> {
+        Ok(Self(serde_json::to_vec(&document(config))?.into()))
     }
 }
 
-/// Builds the document of the API below `prefix`.
-fn document(prefix: &Prefix) -> utoipa::openapi::OpenApi {
+fn document(config: &HttpConfig) -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
-    document.servers = Some(vec![ServerBuilder::new().url(prefix.as_str()).build()]);
+    document.servers = Some(vec![ServerBuilder::new().url(config.prefix.as_str()).build()]);
+    for dialect in &config.dialects {
+        match dialect {
+            Dialect::Nublado => document.merge(nublado::document(&config.nublado_prefix)),
+        }
+    }
     document
 }
 
@@ -108,8 +113,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn json() -> Value {
-        serde_json::to_value(document(&Prefix::from_config(&wasmspawner_core::config::HttpConfig::default())))
-            .unwrap()
+        serde_json::to_value(document(&HttpConfig::default())).unwrap()
     }
 
     #[test]
@@ -196,7 +200,8 @@ mod tests {
 
     #[test]
     fn every_reference_has_its_target() {
-        let json = json();
+        let config = HttpConfig { dialects: vec![Dialect::Nublado], ..HttpConfig::default() };
+        let json = serde_json::to_value(document(&config)).unwrap();
         let mut references = Vec::new();
         collect(&json, &mut references);
         assert!(!references.is_empty());

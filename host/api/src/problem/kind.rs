@@ -23,7 +23,7 @@ macro_rules! kinds {
             }
 
             /// Returns the identifier for programs.
-            fn name(self) -> &'static str {
+            pub(crate) fn name(self) -> &'static str {
                 match self {
                     $($(Self::$kind => $name,)+)+
                 }
@@ -49,7 +49,7 @@ kinds! {
         CrossSiteRequest "cross_site_request", IdentityUnknown "identity_unknown",
         PermissionDenied "permission_denied";
     NOT_FOUND =>
-        NoEnvironments "no_environments", UnknownBlueprint "unknown_blueprint", UnknownJob "unknown_job",
+        NoEnvironments "no_environments", UnknownBlueprint "unknown_blueprint", UnknownContainer "unknown_container", UnknownJob "unknown_job",
         UnknownKernel "unknown_kernel", UnknownLab "unknown_lab", UnknownPool "unknown_pool",
         UnknownRoute "unknown_route", UnknownTarget "unknown_target";
     METHOD_NOT_ALLOWED => MethodNotAllowed "method_not_allowed";
@@ -57,7 +57,8 @@ kinds! {
     CONFLICT =>
         Busy "busy", HubNotConfigured "hub_not_configured", KernelExists "kernel_exists",
         KernelsUnavailable "kernels_unavailable", LabExists "lab_exists", LabNotRunning "lab_not_running",
-        NoLauncher "no_launcher", NotRunning "not_running", PoolExists "pool_exists", RecordTaken "record_taken",
+        LogsNotPermitted "logs_not_permitted",
+        NoLauncher "no_launcher", NoLog "no_log", NotRunning "not_running", PoolExists "pool_exists", RecordTaken "record_taken",
         ReloadFailed "reload_failed", SpawnInProgress "spawn_in_progress", StopInProgress "stop_in_progress",
         TargetChanged "target_changed", TargetInUse "target_in_use", TargetNotReleased "target_not_released",
         UnreadableRecords "unreadable_records", VolumesInUse "volumes_in_use", WorkloadRefused "workload_refused";
@@ -79,7 +80,7 @@ kinds! {
         TooManyRequests "too_many_requests", TooManySpawns "too_many_spawns",
         TooManySpawnsOfUser "too_many_spawns_of_user", TooManyStreams "too_many_streams";
     REQUEST_HEADER_FIELDS_TOO_LARGE => HeadersTooLarge "headers_too_large";
-    INTERNAL_SERVER_ERROR => InternalError "internal_error", PolicyFailed "policy_failed";
+    INTERNAL_SERVER_ERROR => DeleteFailed "delete_failed", InternalError "internal_error", PolicyFailed "policy_failed";
     BAD_GATEWAY => HubRefused "hub_refused";
     SERVICE_UNAVAILABLE =>
         ClusterUnavailable "cluster_unavailable", HubUnavailable "hub_unavailable",

@@ -23,6 +23,8 @@ pub(crate) struct Problem {
     retry_after: Option<u64>,
     /// The path of the conflicting lab.
     location: Option<String>,
+    /// The body in another dialect.
+    body: Option<Vec<u8>>,
 }
 
 /// One problem with a request.
@@ -30,13 +32,13 @@ pub(crate) struct Problem {
 pub(crate) struct Detail {
     /// The part of the request that the problem is about: `["path", "username"]`, `["body", "env", "PATH"]`. Empty when
     /// it is about no particular part.
-    loc: Vec<String>,
+    pub(crate) loc: Vec<String>,
     /// What is wrong, as text for people.
-    msg: String,
+    pub(crate) msg: String,
     /// What is wrong, as an identifier for programs. It does not change between versions.
     #[serde(rename = "type")]
     #[schema(rename = "type", value_type = String)]
-    kind: ProblemKind,
+    pub(crate) kind: ProblemKind,
     /// Who does not allow it; for `permission_denied` where it was no matter of the caller's rights.
     #[serde(skip_serializing_if = "Option::is_none")]
     ctx: Option<Denial>,
@@ -87,6 +89,11 @@ impl Detail {
     ) -> Self {
         Self { loc: loc.into_iter().map(Into::into).collect(), msg: msg.into(), kind, ctx: None }
     }
+
+    /// Returns true if what is asked for exceeds what the user may have of CPU and memory.
+    pub(crate) fn is_about_quota(&self) -> bool {
+        self.ctx.as_ref().is_some_and(|denial| denial.decided_by == "service" && denial.rule == "quota")
+    }
 }
 
 impl Problem {
@@ -104,7 +111,33 @@ impl Problem {
     pub(crate) fn from_details(details: Vec<Detail>) -> Self {
         let kind = details.first().map_or(ProblemKind::InternalError, |detail| detail.kind);
         let status = kind.status();
-        Self { status, details, retry_after: None, location: None }
+        Self { status, details, retry_after: None, location: None, body: None }
+    }
+
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The single problems.
+    pub(crate) fn details(&self) -> &[Detail] {
+        &self.details
+    }
+
+    /// Names another part of the request for problems with the part `loc`: that of the client's own dialect.
+    pub(crate) fn relocated(mut self, loc: &[&str], last: Option<&str>) -> Self {
+        if let Some(last) = last {
+            for detail in self.details.iter_mut().filter(|detail| detail.loc == loc) {
+                detail.loc.pop();
+                detail.loc.push(last.to_owned());
+            }
+        }
+        self
+    }
+
+    /// Replaces status and body by those of another dialect. The conflicting lab is not named.
+    pub(crate) fn with_body(self, status: StatusCode, body: Vec<u8>) -> Self {
+        Self { status, body: Some(body), location: None, ..self }
     }
 
     /// Adds the source of the refusal.
@@ -185,9 +218,11 @@ pub(crate) fn render(response: Response, request_id: &RequestId) -> Response {
     let problem =
         response.extensions().get::<Problem>().cloned().unwrap_or_else(|| Problem::of_status(status));
     let headers = headers(&problem, response.headers());
-    let body = ErrorBody { detail: problem.details, request_id: request_id.as_str().to_owned() };
-    // Serializing strings cannot fail; if it did, the empty body would still have the right status.
-    let body = serde_json::to_vec(&body).unwrap_or_default();
+    let body = problem.body.unwrap_or_else(|| {
+        let body = ErrorBody { detail: problem.details, request_id: request_id.as_str().to_owned() };
+        // Serializing strings cannot fail; if it did, the empty body would still have the right status.
+        serde_json::to_vec(&body).unwrap_or_default()
+    });
     (problem.status, headers, Body::from(body)).into_response()
 }
 

@@ -36,7 +36,8 @@ impl<S: Send + Sync> FromRequest<S> for JsonBytes {
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// Returns true if the body is declared as JSON, and as nothing else.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let essence =
         types.next().and_then(|header| header.to_str().ok()).and_then(|header| header.split(';').next());

@@ -11,7 +11,8 @@ pub(crate) fn of_lab(prefix: &Prefix, key: &LabKey) -> String {
     format!("{}{}", prefix.as_str(), below_prefix(key))
 }
 
-fn below_prefix(key: &LabKey) -> String {
+/// Returns the URL path of a lab below the prefix.
+pub(crate) fn below_prefix(key: &LabKey) -> String {
     let mut path = format!("/labs/{}", segment(key.user.as_str()));
     if !key.server.is_default() {
         path.push_str("/servers/");

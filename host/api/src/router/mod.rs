@@ -1,20 +1,25 @@
 //! All routes of the API, each with its handler.
 
 pub(crate) mod around;
+#[cfg(test)]
+mod lists;
 pub(crate) mod ready;
 pub(crate) mod refused;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, delete, get, post, put};
 use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
+use wasmspawner_core::config::Dialect;
 
 use self::around::{every_request, panicked};
 use self::ready::{when_history_known, when_ready};
+use super::dialects::nublado;
 use super::openapi::{browse, get_openapi};
 use super::state::Api;
+use crate::route::{Callers, Route, route};
 use crate::routes::blueprints::{list_blueprint_choices, list_blueprints, resolve_blueprint};
 use crate::routes::config::reload_config;
 use crate::routes::dask_pools::{
@@ -35,6 +40,7 @@ use crate::routes::lab::{get_lab, stop_lab};
 use crate::routes::lab_lookup::find_lab;
 use crate::routes::lab_status::get_lab_status;
 use crate::routes::labs::list_labs;
+use crate::routes::logs::get_logs;
 use crate::routes::orphans::{delete_orphans, list_orphans};
 use crate::routes::policies::{list_policies, reload_policies};
 use crate::routes::prepulls::list_prepulls;
@@ -43,45 +49,62 @@ use crate::routes::spawn::spawn_lab;
 use crate::routes::spawn_form::{get_spawn_form, get_spawn_form_again};
 use crate::routes::volumes::{get_volumes, release_volumes};
 
-/// A route below the prefix.
-pub(crate) struct Route {
-    pub(crate) method: &'static str,
-    pub(crate) path: String,
-    handler: MethodRouter<Api>,
-}
-
 /// The routes that answer only once the service is ready.
 fn lab_routes() -> Vec<Route> {
     let single = [
-        route("GET", "/labs", get(list_labs)),
-        route("GET", "/lab-status", get(get_lab_status)),
-        route("GET", "/lab-lookup", get(find_lab)),
-        route("GET", "/forgotten", get(list_forgotten)),
-        route("GET", "/retained", get(list_retained)),
-        route("GET", "/orphans", get(list_orphans)),
-        route("DELETE", "/orphans", delete(delete_orphans)),
-        route("GET", "/environments", get(list_environments)),
-        route("POST", "/environments/targets/{target}/release", post(release_target)),
-        route("DELETE", "/environments/targets/{target}", delete(retire_target)),
-        route("GET", "/blueprints", get(list_blueprints)),
-        route("GET", "/images", get(list_images)),
-        route("GET", "/prepulls", get(list_prepulls)),
-        route("GET", "/policies", get(list_policies)),
-        route("POST", "/policies/reload", post(reload_policies)),
-        route("POST", "/config/reload", post(reload_config)),
+        route("GET", "/labs", Callers::Overseers, get(list_labs)),
+        route("GET", "/lab-status", Callers::Overseers, get(get_lab_status)),
+        route("GET", "/lab-lookup", Callers::OwnersAndOverseers, get(find_lab)),
+        route("GET", "/forgotten", Callers::Overseers, get(list_forgotten)),
+        route("GET", "/retained", Callers::Administrators, get(list_retained)),
+        route("GET", "/orphans", Callers::Administrators, get(list_orphans)),
+        route("DELETE", "/orphans", Callers::Administrators, delete(delete_orphans)),
+        route("GET", "/environments", Callers::Administrators, get(list_environments)),
+        route(
+            "POST",
+            "/environments/targets/{target}/release",
+            Callers::Administrators,
+            post(release_target),
+        ),
+        route("DELETE", "/environments/targets/{target}", Callers::Administrators, delete(retire_target)),
+        route("GET", "/blueprints", Callers::Administrators, get(list_blueprints)),
+        route("GET", "/images", Callers::Overseers, get(list_images)),
+        route("GET", "/prepulls", Callers::Overseers, get(list_prepulls)),
+        route("GET", "/policies", Callers::Administrators, get(list_policies)),
+        route("POST", "/policies/reload", Callers::Administrators, post(reload_policies)),
+        route("POST", "/config/reload", Callers::Administrators, post(reload_config)),
     ];
     let of_servers = vec![
-        of_server("GET", "/labs/{username}", "", get(get_lab)),
-        of_server("DELETE", "/labs/{username}", "", delete(stop_lab)),
-        of_server("POST", "/labs/{username}", "/spawn", post(spawn_lab)),
-        of_server("GET", "/labs/{username}", "/events", get(follow_events)),
-        of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
-        of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
-        of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
-        of_server("POST", "/spawn-form/{username}", "", post(get_spawn_form_again)),
-        of_server("GET", "/images/{username}", "", get(get_image_menu)),
-        of_server("GET", "/blueprints/{username}", "", get(list_blueprint_choices)),
-        of_server("GET", "/blueprints/{username}", "/resolved/{blueprint}", get(resolve_blueprint)),
+        of_server("GET", "/labs/{username}", "", Callers::OwnersAndOverseers, get(get_lab)),
+        of_server("DELETE", "/labs/{username}", "", Callers::OwnersAndOverseers, delete(stop_lab)),
+        of_server("POST", "/labs/{username}", "/spawn", Callers::Starters, post(spawn_lab)),
+        of_server("GET", "/labs/{username}", "/events", Callers::OwnersAndOverseers, get(follow_events)),
+        of_server("GET", "/labs/{username}", "/logs", Callers::Starters, get(get_logs)),
+        of_server("GET", "/labs/{username}", "/volumes", Callers::OwnersAndOverseers, get(get_volumes)),
+        of_server("DELETE", "/labs/{username}", "/volumes", Callers::Overseers, delete(release_volumes)),
+        of_server("GET", "/spawn-form/{username}", "", Callers::OwnersAndOverseers, get(get_spawn_form)),
+        of_server(
+            "POST",
+            "/spawn-form/{username}",
+            "",
+            Callers::OwnersAndOverseers,
+            post(get_spawn_form_again),
+        ),
+        of_server("GET", "/images/{username}", "", Callers::OwnersAndOverseers, get(get_image_menu)),
+        of_server(
+            "GET",
+            "/blueprints/{username}",
+            "",
+            Callers::OwnersAndOverseers,
+            get(list_blueprint_choices),
+        ),
+        of_server(
+            "GET",
+            "/blueprints/{username}",
+            "/resolved/{blueprint}",
+            Callers::OwnersAndOverseers,
+            get(resolve_blueprint),
+        ),
     ];
     let of_servers = of_servers.into_iter().chain(kernel_routes()).chain(pool_routes());
     single.into_iter().chain(of_servers.flatten()).collect()
@@ -89,42 +112,127 @@ fn lab_routes() -> Vec<Route> {
 
 /// The routes about the history.
 fn history_routes() -> Vec<Route> {
-    let of_servers = of_server("GET", "/labs/{username}", "/history", get(get_history));
-    of_servers.into_iter().chain([route("GET", "/jobs/{job_id}", get(get_job))]).collect()
+    let of_servers =
+        of_server("GET", "/labs/{username}", "/history", Callers::OwnersAndOverseers, get(get_history));
+    of_servers
+        .into_iter()
+        .chain([route("GET", "/jobs/{job_id}", Callers::OwnersAndOverseers, get(get_job))])
+        .collect()
 }
 
 /// The routes about kernels.
 fn kernel_routes() -> Vec<[Route; 2]> {
     vec![
-        of_server("GET", "/labs/{username}", "/kernels", get(list_kernels)),
-        of_server("POST", "/labs/{username}", "/kernels/{kernel}", post(start_kernel)),
-        of_server("GET", "/labs/{username}", "/kernels/{kernel}", get(get_kernel)),
-        of_server("DELETE", "/labs/{username}", "/kernels/{kernel}", delete(stop_kernel)),
-        of_server("GET", "/labs/{username}", "/kernels/{kernel}/events", get(follow_kernel_events)),
-        of_server("POST", "/labs/{username}", "/kernels/{kernel}/signal", post(signal_kernel)),
-        of_server("POST", "/labs/{username}", "/kernels/{kernel}/restart", post(restart_kernel)),
-        of_server("GET", "/labs/{username}", "/kernels/{kernel}/launcher", get(connect_launcher)),
-        of_server("PUT", "/labs/{username}", "/kernels/{kernel}/launcher", put(report_process)),
+        of_server("GET", "/labs/{username}", "/kernels", Callers::OwnersAndOverseers, get(list_kernels)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}", Callers::Starters, post(start_kernel)),
+        of_server(
+            "GET",
+            "/labs/{username}",
+            "/kernels/{kernel}",
+            Callers::OwnersAndOverseers,
+            get(get_kernel),
+        ),
+        of_server(
+            "DELETE",
+            "/labs/{username}",
+            "/kernels/{kernel}",
+            Callers::OwnersAndOverseers,
+            delete(stop_kernel),
+        ),
+        of_server(
+            "GET",
+            "/labs/{username}",
+            "/kernels/{kernel}/events",
+            Callers::OwnersAndOverseers,
+            get(follow_kernel_events),
+        ),
+        of_server(
+            "POST",
+            "/labs/{username}",
+            "/kernels/{kernel}/signal",
+            Callers::OwnersAndOverseers,
+            post(signal_kernel),
+        ),
+        of_server(
+            "POST",
+            "/labs/{username}",
+            "/kernels/{kernel}/restart",
+            Callers::Starters,
+            post(restart_kernel),
+        ),
+        of_server(
+            "GET",
+            "/labs/{username}",
+            "/kernels/{kernel}/launcher",
+            Callers::OwnProgram,
+            get(connect_launcher),
+        ),
+        of_server(
+            "PUT",
+            "/labs/{username}",
+            "/kernels/{kernel}/launcher",
+            Callers::OwnProgram,
+            put(report_process),
+        ),
     ]
 }
 
 /// The routes about Dask pools.
 fn pool_routes() -> Vec<[Route; 2]> {
     vec![
-        of_server("GET", "/labs/{username}", "/dask-pools", get(list_pools)),
-        of_server("POST", "/labs/{username}", "/dask-pools/{pool}", post(start_pool)),
-        of_server("GET", "/labs/{username}", "/dask-pools/{pool}", get(get_pool)),
-        of_server("DELETE", "/labs/{username}", "/dask-pools/{pool}", delete(stop_pool)),
-        of_server("POST", "/labs/{username}", "/dask-pools/{pool}/scale", post(scale_pool)),
-        of_server("GET", "/labs/{username}", "/dask-pools/{pool}/events", get(follow_pool_events)),
-        of_server("GET", "/labs/{username}", "/dask-pools/{pool}/scheduler", get(connect_scheduler)),
-        of_server("PUT", "/labs/{username}", "/dask-pools/{pool}/scheduler", put(report_workers)),
+        of_server("GET", "/labs/{username}", "/dask-pools", Callers::OwnersAndOverseers, get(list_pools)),
+        of_server("POST", "/labs/{username}", "/dask-pools/{pool}", Callers::Starters, post(start_pool)),
+        of_server(
+            "GET",
+            "/labs/{username}",
+            "/dask-pools/{pool}",
+            Callers::OwnersAndOverseers,
+            get(get_pool),
+        ),
+        of_server(
+            "DELETE",
+            "/labs/{username}",
+            "/dask-pools/{pool}",
+            Callers::OwnersAndOverseers,
+            delete(stop_pool),
+        ),
+        of_server(
+            "POST",
+            "/labs/{username}",
+            "/dask-pools/{pool}/scale",
+            Callers::Starters,
+            post(scale_pool),
+        ),
+        of_server(
+            "GET",
+            "/labs/{username}",
+            "/dask-pools/{pool}/events",
+            Callers::OwnersAndOverseers,
+            get(follow_pool_events),
+        ),
+        of_server(
+            "GET",
+            "/labs/{username}",
+            "/dask-pools/{pool}/scheduler",
+            Callers::OwnProgram,
+            get(connect_scheduler),
+        ),
+        of_server(
+            "PUT",
+            "/labs/{username}",
+            "/dask-pools/{pool}/scheduler",
+            Callers::OwnProgram,
+            put(report_workers),
+        ),
     ]
 }
 
 /// The routes that need no credential.
 fn public_routes() -> Vec<Route> {
-    vec![route("GET", "/openapi.json", get(get_openapi)), route("GET", "/docs", get(browse))]
+    vec![
+        route("GET", "/openapi.json", Callers::Anybody, get(get_openapi)),
+        route("GET", "/docs", Callers::Anybody, get(browse)),
+    ]
 }
 
 /// All routes, for comparing them with the document.
@@ -134,14 +242,20 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// Builds the router of the API, with all routes below the prefix. A body may have at most `body_limit` bytes.
-pub fn router(api: Api, body_limit: usize) -> Router {
+pub fn router(api: Api, dialects: &[Dialect], body_limit: usize) -> Router {
     let labs = collect(lab_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_ready));
     let history =
         collect(history_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_history_known));
     let routes = labs.merge(history).merge(collect(public_routes()));
-    Router::new()
-        .nest(api.prefix.as_str(), routes)
-        .fallback(|| async { StatusCode::NOT_FOUND })
+    let mut all = Router::new().nest(api.prefix.as_str(), routes);
+    for dialect in dialects {
+        let (prefix, routes) = match dialect {
+            Dialect::Nublado => (api.nublado_prefix.as_str(), nublado::routes()),
+        };
+        let routes = collect(routes).route_layer(from_fn_with_state(api.labs.clone(), when_ready));
+        all = all.nest(prefix, routes.route_layer(from_fn(nublado::translated)));
+    }
+    all.fallback(|| async { StatusCode::NOT_FOUND })
         .method_not_allowed_fallback(|| async { StatusCode::METHOD_NOT_ALLOWED })
         .layer(DefaultBodyLimit::max(body_limit))
         .layer(CatchPanicLayer::custom(panicked))
@@ -149,20 +263,22 @@ pub fn router(api: Api, body_limit: usize) -> Router {
         .with_state(api)
 }
 
-fn route(method: &'static str, path: &str, handler: MethodRouter<Api>) -> Route {
-    Route { method, path: path.to_owned(), handler }
-}
-
 /// The routes of one handler, for the user's default server and for a named one.
-fn of_server(method: &'static str, lab: &str, rest: &str, handler: MethodRouter<Api>) -> [Route; 2] {
+fn of_server(
+    method: &'static str,
+    lab: &str,
+    rest: &str,
+    callers: Callers,
+    handler: MethodRouter<Api>,
+) -> [Route; 2] {
     [
-        Route { method, path: format!("{lab}{rest}"), handler: handler.clone() },
-        Route { method, path: format!("{lab}/servers/{{server}}{rest}"), handler },
+        route(method, &format!("{lab}{rest}"), callers, handler.clone()),
+        route(method, &format!("{lab}/servers/{{server}}{rest}"), callers, handler),
     ]
 }
 
 fn collect(routes: Vec<Route>) -> Router<Api> {
-    routes.into_iter().fold(Router::new(), |router, Route { method, path, handler }| {
+    routes.into_iter().fold(Router::new(), |router, Route { method, path, handler, .. }| {
         tracing::debug!(method, path, "serves");
         router.route(&path, handler)
     })

@@ -14,6 +14,7 @@ pub(crate) mod lab;
 pub(crate) mod lab_lookup;
 pub(crate) mod lab_status;
 pub(crate) mod labs;
+pub(crate) mod logs;
 pub(crate) mod orphans;
 pub(crate) mod pod_program;
 pub(crate) mod policies;

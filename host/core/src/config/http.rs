@@ -19,6 +19,12 @@ pub struct HttpConfig {
     pub health_listen: SocketAddr,
     /// Path prefix of the REST API.
     pub prefix: String,
+    /// Further APIs, for clients that exist already. `nublado`: that of the controller of Nublado 15, for its spawner class
+    /// of JupyterHub.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dialects: Vec<Dialect>,
+    /// Path prefix of the dialect `nublado`: the `pathPrefix` of its controller. The routes are below `/spawner/v1` there.
+    pub nublado_prefix: String,
     /// Largest accepted body in bytes.
     pub max_body_bytes: usize,
     /// Most connections to the REST API at any one time. Further ones wait until others end. Half of them are for those
@@ -44,6 +50,14 @@ pub struct HttpConfig {
     pub tls: Option<TlsConfig>,
 }
 
+/// An API of another program that the service serves, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// That of the controller of Nublado 15.
+    Nublado,
+}
+
 /// The certificate of the REST API, as PEM files. Changed files are used within ten seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +75,8 @@ impl Default for HttpConfig {
             listen: any(8090),
             health_listen: any(8091),
             prefix: "/spawner/v1".to_owned(),
+            dialects: Vec::new(),
+            nublado_prefix: "/nublado".to_owned(),
             max_body_bytes: 1 << 20,
             max_connections: 10_000,
             max_connections_per_address: None,
@@ -102,17 +118,64 @@ impl HttpConfig {
             let problem = "0 would let nobody connect; write a number of at least 1";
             return Err(InvalidSetting::new("http.max_connections", problem));
         }
-        let sound =
-            self.prefix.starts_with('/') && !self.prefix.ends_with('/') && !self.prefix.contains("//");
-        if sound && self.prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte)) {
-            return Ok(());
+        check_prefix("http.prefix", &self.prefix, "/spawner/v1")?;
+        check_prefix("http.nublado_prefix", &self.nublado_prefix, "/nublado")?;
+        if let Some((at, dialect)) =
+            self.dialects.iter().enumerate().find(|(at, dialect)| self.dialects[..*at].contains(dialect))
+        {
+            let problem = format!("{dialect:?} is listed twice; remove entry {}", at + 1);
+            return Err(InvalidSetting::new("http.dialects", problem.to_lowercase()));
         }
-        Err(InvalidSetting::new(
-            "http.prefix",
-            format!(
-                "`{}` is not a valid path; write something like `/spawner/v1`, with no `/` at the end",
-                self.prefix
+        let (own, nublado) = (format!("{}/", self.prefix), format!("{}/", self.nublado_prefix));
+        if !self.dialects.is_empty() && (own.starts_with(&nublado) || nublado.starts_with(&own)) {
+            let problem = format!(
+                "`{}` and http.prefix, `{}`, overlap, so some paths would have two meanings; choose another prefix",
+                self.nublado_prefix, self.prefix
+            );
+            return Err(InvalidSetting::new("http.nublado_prefix", problem));
+        }
+        Ok(())
+    }
+}
+
+fn check_prefix(key: &str, prefix: &str, example: &str) -> Result<(), InvalidSetting> {
+    let sound = prefix.starts_with('/') && !prefix.ends_with('/') && !prefix.contains("//");
+    if sound && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte)) {
+        return Ok(());
+    }
+    let problem =
+        format!("`{prefix}` is not a valid path; write something like `{example}`, with no `/` at the end");
+    Err(InvalidSetting::new(key, problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_that_overlap_are_refused_only_where_both_are_served() {
+        for (yaml, expected) in [
+            ("dialects: [nublado]", None),
+            ("prefix: /nublado", None),
+            ("{dialects: [nublado], prefix: /nublado-2}", None),
+            (
+                "{dialects: [nublado], prefix: /nublado}",
+                Some("http.nublado_prefix: `/nublado` and http.prefix"),
             ),
-        ))
+            ("{dialects: [nublado], prefix: /nublado/spawner/v1}", Some("overlap")),
+            ("{dialects: [nublado], nublado_prefix: /spawner/v1/x}", Some("overlap")),
+            ("{dialects: [nublado], nublado_prefix: nublado}", Some("http.nublado_prefix: `nublado` is not")),
+            (
+                "{dialects: [nublado, nublado]}",
+                Some("http.dialects: nublado is listed twice; remove entry 2"),
+            ),
+        ] {
+            let config: HttpConfig = serde_saphyr::from_str(yaml).unwrap();
+            let error = config.check().err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{yaml}: {error:?}");
+            let error = error.unwrap_or_default();
+            assert!(error.contains(expected.unwrap_or_default()), "{yaml}: {error}");
+        }
+        assert!(serde_saphyr::from_str::<HttpConfig>("dialects: [klingon]").is_err());
     }
 }

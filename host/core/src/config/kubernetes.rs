@@ -31,6 +31,12 @@ pub struct KubernetesConfig {
     pub endpoint_slice: Option<ObjectName>,
     /// Whether labs have namespaces of their own, and what happens to those when a lab is stopped.
     pub namespaces: NamespaceReclaim,
+    /// With `namespaces: delete`: how long the empty namespace of a lab that has ended is kept for the next lab of the same
+    /// server, which then need not wait until Kubernetes has removed it. `0s`: it is deleted at once. Default: `10m`. Labs
+    /// whose pods have a token for the Kubernetes API always get a new namespace.
+    #[schemars(with = "Option<String>")]
+    #[serde(deserialize_with = "crate::config::span::parse_optional")]
+    pub delete_namespaces_after: Option<SignedDuration>,
     /// With `namespaces: retain`: namespaces that are for labs whoever has made them, by name, or by a prefix that ends with
     /// `*`. Labs get no other namespace that the service has not made itself, except the one that `names.namespace` names if
     /// it is the same for all labs.
@@ -49,7 +55,8 @@ pub struct KubernetesConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NamespaceReclaim {
-    /// The namespace is deleted with everything in it, volume claims included (SQR-066).
+    /// Everything in the namespace is deleted, volume claims included (SQR-066), and the namespace itself after
+    /// `delete_namespaces_after`.
     #[default]
     Delete,
     /// The namespace and the volume claims in it stay; only the lab's own objects are deleted.
@@ -111,6 +118,7 @@ impl Default for KubernetesConfig {
             instance: None,
             endpoint_slice: None,
             namespaces: NamespaceReclaim::default(),
+            delete_namespaces_after: None,
             existing_namespaces: Vec::new(),
             requests_per_second: NonZeroU32::new(200),
             request_timeout: SignedDuration::from_secs(30),
@@ -124,7 +132,23 @@ impl KubernetesConfig {
         self.instance.clone().unwrap_or_else(|| LabelValue::for_name(self.namespace.as_str()))
     }
 
+    /// How long the empty namespace of a lab that has ended is kept; `None` if it is deleted at once, or stays.
+    pub fn namespaces_kept_for(&self) -> Option<SignedDuration> {
+        let kept = self.delete_namespaces_after.unwrap_or(SignedDuration::from_mins(10));
+        (self.namespaces.is_deleted() && kept.is_positive()).then_some(kept)
+    }
+
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
+        if let Some(kept) = self.delete_namespaces_after {
+            if !self.namespaces.is_deleted() {
+                let problem = "is for `kubernetes.namespaces: delete` alone; remove it, or choose that";
+                return Err(InvalidSetting::new("kubernetes.delete_namespaces_after", problem));
+            }
+            if !kept.is_zero() {
+                let longest = SignedDuration::from_hours(24 * 7);
+                super::check_span("kubernetes.delete_namespaces_after", kept, longest)?;
+            }
+        }
         if !self.existing_namespaces.is_empty() && self.namespaces != NamespaceReclaim::Retain {
             let problem = "is for `kubernetes.namespaces: retain` alone; remove it, or choose that";
             return Err(InvalidSetting::new("kubernetes.existing_namespaces", problem));

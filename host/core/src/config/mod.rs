@@ -44,7 +44,7 @@ pub use embedded::{EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, Simula
 pub use environments::{EnvironmentChoice, EnvironmentsConfig};
 pub use form::FormConfig;
 pub use history::{HistoryConfig, Nats, NatsLogin, NatsName, NatsServer};
-pub use http::{HttpConfig, TlsConfig};
+pub use http::{Dialect, HttpConfig, TlsConfig};
 pub use hub::{ForgottenConfig, Hub, HubConfig};
 pub use images::{ImageNodes, ImageRepository, ImagesConfig, UnpinnedImages};
 pub use invalid::InvalidSetting;

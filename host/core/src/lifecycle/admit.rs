@@ -47,11 +47,17 @@ pub fn admit_spawn(lab: &Lab, record_deleted: bool, slot_free: bool) -> Result<A
         Phase::Running(_) => Err(Refusal::LabExists),
         Phase::Starting(_) => Err(Refusal::SpawnInProgress),
         Phase::Stopping(_) => Err(Refusal::StopInProgress),
-        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) if record_deleted => {
+        Phase::Absent | Phase::NamespaceKept(_) | Phase::CleaningUp(_) | Phase::Failed(_)
+            if record_deleted =>
+        {
             Err(Refusal::StopInProgress)
         }
-        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) if !slot_free => Err(Refusal::TooManySpawns),
-        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) => Ok(Admission::Begin),
+        Phase::Absent | Phase::NamespaceKept(_) | Phase::CleaningUp(_) | Phase::Failed(_) if !slot_free => {
+            Err(Refusal::TooManySpawns)
+        }
+        Phase::Absent | Phase::NamespaceKept(_) | Phase::CleaningUp(_) | Phase::Failed(_) => {
+            Ok(Admission::Begin)
+        }
     }
 }
 
@@ -59,7 +65,7 @@ pub fn admit_spawn(lab: &Lab, record_deleted: bool, slot_free: bool) -> Result<A
 /// them.
 pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     match lab.phase {
-        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_)
+        Phase::Absent | Phase::NamespaceKept(_) | Phase::CleaningUp(_) | Phase::Failed(_)
             if lab.observed.pod.is_missing() && lab.observed.children.is_missing() =>
         {
             Ok(())
@@ -73,7 +79,7 @@ pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
     match lab.phase {
         Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_) => Ok(Admission::Begin),
         Phase::Stopping(_) => Ok(Admission::Join),
-        Phase::Absent | Phase::CleaningUp(_) => Err(Refusal::NoLab),
+        Phase::Absent | Phase::NamespaceKept(_) | Phase::CleaningUp(_) => Err(Refusal::NoLab),
     }
 }
 
@@ -82,7 +88,8 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
 
     use super::super::{
-        Deletion, Failed, Failure, OperationKind, Restarts, Running, SpawnStep, Starting, TimeLimits,
+        Deletion, Failed, Failure, KeptNamespace, OperationKind, Restarts, Running, SpawnStep, Starting,
+        TimeLimits,
     };
     use super::*;
 
@@ -100,12 +107,21 @@ mod tests {
         use Refusal::{LabExists, NoLab, SpawnInProgress, StopInProgress, TooManySpawns, VolumesInUse};
         let at = Timestamp::UNIX_EPOCH;
         let deletion = Deletion { deadline: at, overdue: false };
+        let kept = KeptNamespace { until: at };
         let failed = Failed { failure: Failure::service("Why", "why"), at, operation: OperationKind::Spawn };
         let running = Running { ready_at: at, pod_uid: None, restarts: Restarts::recorded(3, None) };
         assert_eq!(running.restarts(), 3);
         let starting = Starting { step: SpawnStep::Waiting, overdue: false };
         for (phase, spawn, record_deleted, no_slot, stop, release) in [
             (Phase::Absent, Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Err(NoLab), Ok(())),
+            (
+                Phase::NamespaceKept(kept),
+                Ok(Begin),
+                Err(StopInProgress),
+                Err(TooManySpawns),
+                Err(NoLab),
+                Ok(()),
+            ),
             (
                 Phase::CleaningUp(deletion),
                 Ok(Begin),

@@ -30,7 +30,7 @@ impl Lab {
                 effects.push(Effect::Publish(Entry::Failed(message)));
             }
             Phase::Running(_) | Phase::Failed(_) => {}
-            Phase::Absent | Phase::Stopping(_) | Phase::CleaningUp(_) => return,
+            Phase::Absent | Phase::NamespaceKept(_) | Phase::Stopping(_) | Phase::CleaningUp(_) => return,
         }
         self.begin(self.within_its_own_limit(operation), effects);
         effects.push(Effect::Publish(Entry::Progress(STOPPING)));
@@ -54,13 +54,20 @@ impl Lab {
         let gone = self.observed.is_nothing() && !self.in_flight.creates();
         match &self.phase {
             Phase::Stopping(_) => self.advance_stop(gone, now, effects),
-            Phase::CleaningUp(_) if gone => self.phase = Phase::Absent,
+            Phase::CleaningUp(_) if gone => self.phase = self.ended(now),
             // A deletion that had failed has completed after all.
             Phase::Failed(failed) if gone && failed.operation == OperationKind::Stop => {
-                self.phase = Phase::Absent;
+                self.phase = self.ended(now);
             }
+            Phase::NamespaceKept(_) if !gone => self.phase = Phase::CleaningUp(self.deletion(now)),
+            // Somebody else has deleted the namespace.
+            Phase::NamespaceKept(_) if self.observed.kept_for.is_none() => self.phase = Phase::Absent,
             Phase::Starting(_) => self.continue_cleaning(gone, effects),
-            Phase::CleaningUp(_) | Phase::Failed(_) | Phase::Absent | Phase::Running(_) => {}
+            Phase::CleaningUp(_)
+            | Phase::NamespaceKept(_)
+            | Phase::Failed(_)
+            | Phase::Absent
+            | Phase::Running(_) => {}
         }
     }
 
@@ -79,11 +86,24 @@ impl Lab {
             }
             return;
         }
-        self.phase = if gone { Phase::Absent } else { Phase::CleaningUp(self.deletion(now)) };
+        self.phase = if gone { self.ended(now) } else { Phase::CleaningUp(self.deletion(now)) };
         effects.push(Effect::Publish(Entry::Progress(100)));
         self.enter_stage(StageReport::stopped(self.noun(), 100, now), effects);
         effects.push(Effect::Finish(Outcome::Complete));
         effects.push(Effect::Publish(Entry::Complete(format!("The {} is stopped", self.noun()))));
+    }
+
+    /// Begins the deletion of the namespace that was kept.
+    pub(super) fn delete_kept_namespace(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        self.give_up_namespace(effects);
+        self.phase = Phase::CleaningUp(self.deletion(now));
+    }
+
+    pub(super) fn give_up_namespace(&mut self, effects: &mut Vec<Effect>) {
+        if self.observed.kept_for.take().is_some() {
+            self.observed.rest = Presence::Present;
+            effects.push(Effect::GiveUpNamespace);
+        }
     }
 
     /// Publishes a stage of an operation that ends or deletes, each stage once.
@@ -139,6 +159,7 @@ impl Lab {
         self.operation = Some(operation);
         self.published.clear();
         self.stage = None;
+        self.waits_for = None;
         self.in_flight.begin_operation();
         effects.push(Effect::Begin(operation));
     }

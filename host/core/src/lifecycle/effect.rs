@@ -18,6 +18,8 @@ pub enum Effect {
     Finish(Outcome),
     /// The lab ended by itself: begin a cleanup operation, with `Event::CleanupBegun`.
     Cleanup(Ending),
+    /// Count the namespace that was kept among the objects to delete from now on.
+    GiveUpNamespace,
     /// Record durably that this user has had a lab that became ready.
     MarkProvisioned,
     /// Count this many more restarts of the running lab's containers.

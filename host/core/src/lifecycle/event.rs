@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::{Ending, Failure, Observed, Operation};
+use super::{CreationNote, Ending, Failure, Observed, Operation};
 
 /// An event. An event that does not fit the state (a late answer, a repeated observation) changes nothing.
 #[derive(Debug, Clone)]
@@ -17,8 +17,13 @@ pub enum Event {
     Decided(Result<LabTimeLimits, Failure>),
     /// The policies answered, and the lab has to wait for an environment. The text is the reason of the wait, in words.
     EnvironmentNeeded(LabTimeLimits, String),
+    /// The policies answered, and the lab cannot have the namespace that was kept: it differs from the one that the lab
+    /// needs. The policies are asked again when it is gone.
+    NamespaceDiffers,
     /// The lab has an environment, or will not get one.
     Bound(Result<(), Failure>),
+    /// Something happened while the objects are being created.
+    CreationNoted(CreationNote),
     /// The objects were created, or could not be.
     Created(Result<(), Failure>),
     /// The observed state of the cluster changed.

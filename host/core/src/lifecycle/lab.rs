@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::operation::after;
-use super::{Failure, InFlight, Observed, Operation, OperationKind, PodPresence, Restarts, TimeLimits};
+use super::{
+    Failure, InFlight, Observed, Operation, OperationKind, PodPresence, Presence, Restarts, TimeLimits,
+};
 use crate::lifecycle::stage::{Analysis, Stage};
 use crate::names::spawn_key::SpawnKind;
 
@@ -27,6 +29,8 @@ pub struct Lab {
     pub(super) observed: Observed,
     /// The latest stage of this operation, with reason and message.
     pub(super) stage: Option<(Stage, String, String)>,
+    /// The volume claim whose deletion the creation of the objects waits for, with what keeps it.
+    pub(super) waits_for: Option<(String, Option<String>)>,
     /// Reasons and messages that were published in this operation, so that each is published only once.
     pub(super) published: BTreeSet<(String, String)>,
     /// The service's time limits; a policy may set others for this lab.
@@ -39,6 +43,8 @@ pub struct Lab {
 pub enum Phase {
     /// There is no lab, and no object of an earlier one is left.
     Absent,
+    /// There is no lab. Its namespace is empty, and kept for the next lab of the server.
+    NamespaceKept(KeptNamespace),
     /// A spawn is under way.
     Starting(Starting),
     /// The lab answers.
@@ -49,6 +55,13 @@ pub enum Phase {
     CleaningUp(Deletion),
     /// The last operation failed. The objects that it left are being deleted.
     Failed(Failed),
+}
+
+/// The empty namespace of a lab that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptNamespace {
+    /// The time at which it is deleted, unless another lab of the server has started before.
+    pub until: Timestamp,
 }
 
 /// A spawn under way.
@@ -153,6 +166,7 @@ impl Lab {
             in_flight: InFlight::default(),
             observed: Observed::nothing(),
             stage: None,
+            waits_for: None,
             published: BTreeSet::new(),
             usual_limits: limits,
             limits,
@@ -186,7 +200,7 @@ impl Lab {
     /// The status, or `None` when there is no lab.
     pub fn status(&self) -> Option<LabStatus> {
         match self.phase {
-            Phase::Absent | Phase::CleaningUp(_) => None,
+            Phase::Absent | Phase::NamespaceKept(_) | Phase::CleaningUp(_) => None,
             Phase::Starting(_) => Some(LabStatus::Starting),
             Phase::Running(_) => Some(LabStatus::Running),
             Phase::Stopping(_) => Some(LabStatus::Terminating),
@@ -217,13 +231,14 @@ impl Lab {
         self.limits
     }
 
-    /// Returns the end of the time limit of the operation under way.
+    /// Returns the end of the time limit of the operation under way, or of the time for which a namespace is kept.
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.phase {
             Phase::Starting(Starting { overdue: false, .. }) => {
                 self.operation.map(|operation| operation.deadline)
             }
             Phase::Stopping(Deletion { deadline, overdue: false }) => Some(*deadline),
+            Phase::NamespaceKept(KeptNamespace { until }) => Some(*until),
             _ => None,
         }
     }
@@ -240,6 +255,24 @@ impl Lab {
     /// Returns true when no operation is under way and nothing is left in the cluster.
     pub fn is_settled(&self) -> bool {
         matches!(self.phase, Phase::Absent | Phase::Failed(_)) && self.observed.is_nothing()
+    }
+
+    /// Notes that an earlier lab has left objects at another place, its namespace perhaps, before a spawn begins.
+    pub fn leaves_objects(&mut self) {
+        (self.observed.rest, self.observed.kept_for) = (Presence::Present, None);
+    }
+
+    /// True if no object is left except a namespace that is kept.
+    pub fn keeps_namespace(&self) -> bool {
+        self.observed.kept_for.is_some()
+    }
+
+    /// Returns the phase of a lab of which no object is left except perhaps a namespace that may be kept.
+    pub(super) fn ended(&self, now: Timestamp) -> Phase {
+        match self.observed.kept_for {
+            Some(time) => Phase::NamespaceKept(KeptNamespace { until: after(now, time) }),
+            None => Phase::Absent,
+        }
     }
 
     /// Creates the state of a deletion that begins, or makes progress, at `now`.

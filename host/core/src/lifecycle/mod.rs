@@ -21,6 +21,7 @@ pub mod progress;
 pub mod stage;
 
 mod admit;
+mod creation_note;
 mod deleting;
 mod effect;
 mod event;
@@ -36,10 +37,11 @@ mod starting;
 mod step;
 
 pub use admit::{Admission, Refusal, admit_release, admit_spawn, admit_stop};
+pub use creation_note::{ClaimSizes, CreationNote, claim_still_being_deleted};
 pub use effect::{Effect, Ending, Outcome};
 pub use event::{Event, LabTimeLimits};
 pub use failure::{Blame, Failure};
-pub use lab::{Deletion, Failed, Lab, LabStatus, Phase, Running, SpawnStep, Starting};
+pub use lab::{Deletion, Failed, KeptNamespace, Lab, LabStatus, Phase, Running, SpawnStep, Starting};
 pub use observed::{Observed, PodPresence, Presence};
 pub use operation::{Operation, OperationKind, TimeLimits};
 pub use plan::{Plan, RecordState, plan};

@@ -1,5 +1,6 @@
 //! The observed state of a lab in the cluster.
 
+use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,9 +48,12 @@ pub struct Observed {
     pub pod: Presence,
     /// The uid of that pod.
     pub pod_uid: Option<String>,
-    /// All other objects: the lab's namespace or, when namespaces are retained, the lab's objects in it; and the
+    /// All other objects: the lab's namespace or, when that stays or is kept for a while, the lab's objects in it; and the
     /// objects that an earlier lab left at another place.
     pub rest: Presence,
+    /// The time for which the lab's own namespace is kept once the lab has ended; absent if there is none, or if it is
+    /// part of `rest`.
+    pub kept_for: Option<SignedDuration>,
     /// The children of the lab: its kernels and pools. They are deleted before the lab.
     pub children: Presence,
     /// The number of workers of a Dask pool.
@@ -69,6 +73,7 @@ impl Observed {
             pod: Presence::Missing,
             pod_uid: None,
             rest: Presence::Missing,
+            kept_for: None,
             children: Presence::Missing,
             workers: 0,
             is_unsized: false,
@@ -82,7 +87,7 @@ impl Observed {
         ([self.children, self.pod, self.rest], self.workers)
     }
 
-    /// Returns true when nothing is left in the cluster.
+    /// Returns true when nothing is left in the cluster except perhaps a namespace that is kept.
     pub fn is_nothing(&self) -> bool {
         self.pod.is_missing() && self.rest.is_missing() && self.children.is_missing()
     }

@@ -14,6 +14,9 @@ pub enum RecordState {
     Stale,
     /// The record names another place than the one where objects are about to be created, and has to be written first.
     Elsewhere,
+    /// The record does not say yet that the lab's namespace is to be deleted. Until it says so, another process could
+    /// start a lab in it.
+    KeepsNamespace,
     /// The record is up to date.
     Current,
 }
@@ -46,16 +49,20 @@ pub fn plan(lab: &Lab, record: RecordState, now: Timestamp) -> Plan {
 fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
     let mut needed = match &lab.phase {
         Phase::Starting(starting) => match starting.step {
-            SpawnStep::Cleaning => deletion(lab),
+            SpawnStep::Cleaning => deletion(lab, record),
             SpawnStep::Deciding => vec![Request::Decide],
-            SpawnStep::Binding | SpawnStep::Creating if record == RecordState::Elsewhere => Vec::new(),
+            SpawnStep::Binding | SpawnStep::Creating
+                if matches!(record, RecordState::Elsewhere | RecordState::KeepsNamespace) =>
+            {
+                Vec::new()
+            }
             SpawnStep::Binding => vec![Request::Bind],
             SpawnStep::Creating => vec![Request::Create],
             SpawnStep::Waiting => Vec::new(),
         },
-        Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Failed(_) => deletion(lab),
+        Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Failed(_) => deletion(lab, record),
         Phase::Running(_) if lab.observed.is_unsized => vec![Request::SizePool],
-        Phase::Running(_) | Phase::Absent => Vec::new(),
+        Phase::Running(_) | Phase::NamespaceKept(_) | Phase::Absent => Vec::new(),
     };
     if lab.is_overdue() {
         needed.push(Request::Read);
@@ -63,7 +70,9 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
     match (record, &lab.phase) {
         (RecordState::Missing, Phase::Absent) => {}
         (_, Phase::Absent) => needed.push(Request::DeleteRecord),
-        (RecordState::Stale | RecordState::Elsewhere, _) => needed.push(Request::SaveRecord),
+        (RecordState::Stale | RecordState::Elsewhere | RecordState::KeepsNamespace, _) => {
+            needed.push(Request::SaveRecord);
+        }
         (RecordState::Missing | RecordState::Current, _) => {}
     }
     needed
@@ -72,7 +81,7 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
 /// Plans a deletion: stops the children first, then deletes the pod and then the rest. Waits while a creation is still
 /// under way, because it could create objects after their deletion. Once the time limit has passed, children that do
 /// not end no longer delay the deletion.
-fn deletion(lab: &Lab) -> Vec<Request> {
+fn deletion(lab: &Lab, record: RecordState) -> Vec<Request> {
     if lab.in_flight.creates() {
         return Vec::new();
     }
@@ -82,7 +91,7 @@ fn deletion(lab: &Lab) -> Vec<Request> {
         None
     } else if !lab.observed.pod.is_missing() {
         Some(Request::DeletePod)
-    } else if !lab.observed.rest.is_missing() {
+    } else if !lab.observed.rest.is_missing() && record != RecordState::KeepsNamespace {
         Some(Request::DeleteRest)
     } else {
         None

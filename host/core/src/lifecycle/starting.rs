@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::operation::after;
 use super::{
-    Effect, Failure, Lab, LabTimeLimits, Operation, Outcome, Phase, Presence, Request, Restarts, Running,
-    SpawnStep, Starting,
+    ClaimSizes, CreationNote, Effect, Failure, Lab, LabTimeLimits, Operation, Outcome, Phase, Presence,
+    Request, Restarts, Running, SpawnStep, Starting, claim_still_being_deleted,
 };
 use crate::lifecycle::progress::{Entry, StageReport, percent};
 use crate::lifecycle::stage::{Analysis, Finding, Severity, Stage};
@@ -17,7 +17,10 @@ const CREATING: u8 = 10;
 
 impl Lab {
     pub(super) fn on_spawn_accepted(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
-        if !matches!(self.phase, Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_)) {
+        if !matches!(
+            self.phase,
+            Phase::Absent | Phase::NamespaceKept(_) | Phase::CleaningUp(_) | Phase::Failed(_)
+        ) {
             return;
         }
         self.limits = self.usual_limits;
@@ -46,8 +49,24 @@ impl Lab {
         self.enter(SpawnStep::Deciding);
     }
 
+    /// Has the kept namespace replaced, and then the lab decided again.
+    pub(super) fn replace_namespace(&mut self, effects: &mut Vec<Effect>) {
+        if !self.is_at(SpawnStep::Deciding) {
+            return;
+        }
+        let what = format!(
+            "Waiting until the namespace of the previous {0} is gone, because this {0} needs another",
+            self.noun()
+        );
+        effects.push(Effect::Publish(Entry::Info(what)));
+        self.in_flight.forget(Request::Decide);
+        self.give_up_namespace(effects);
+        self.enter(SpawnStep::Cleaning);
+    }
+
     fn enter(&mut self, step: SpawnStep) {
         let overdue = matches!(self.phase, Phase::Starting(Starting { overdue: true, .. }));
+        self.waits_for = None;
         self.phase = Phase::Starting(Starting { step, overdue });
     }
 
@@ -111,6 +130,40 @@ impl Lab {
                 self.enter(SpawnStep::Deciding);
             }
             Err(failure) => self.fail(failure, now, effects),
+        }
+    }
+
+    /// Tells the user about volume claims: that the creation waits for one, and which of them have another size than the
+    /// lab asks for.
+    pub(super) fn on_creation_noted(&mut self, note: CreationNote, effects: &mut Vec<Effect>) {
+        let entry = match note {
+            CreationNote::WaitsForClaim { name, kept_by } if self.is_at(SpawnStep::Creating) => {
+                let message = format!("Waiting until the old volume {name} is deleted");
+                self.stage = Some((Stage::Unknown, "OldVolume".to_owned(), message.clone()));
+                self.waits_for = Some((name, kept_by));
+                Entry::Info(message)
+            }
+            CreationNote::ClaimGone(name) if self.is_at(SpawnStep::Creating) => {
+                self.waits_for = self.waits_for.take().filter(|(waits_for, _)| *waits_for != name);
+                Entry::Info(format!("The old volume {name} is deleted"))
+            }
+            CreationNote::WaitsForClaim { .. } | CreationNote::ClaimGone(_) => return,
+            CreationNote::ClaimGrows(ClaimSizes { name, from, to }) => {
+                Entry::Info(format!("The volume {name} grows from {from} to {to}"))
+            }
+            CreationNote::ClaimNotGrown(ClaimSizes { name, from, to }, why) => {
+                Entry::Error(format!("The volume {name} has {from} and not the {to} of this site: {why}"))
+            }
+        };
+        let (Entry::Info(text) | Entry::Error(text)) = &entry else { return };
+        // A note may come late. Of a lab that runs only errors are told.
+        let is_told = match self.phase {
+            Phase::Starting(_) => true,
+            Phase::Running(_) => matches!(entry, Entry::Error(_)),
+            _ => false,
+        };
+        if is_told && self.first_time("note", text) {
+            effects.push(Effect::Publish(entry));
         }
     }
 
@@ -199,6 +252,11 @@ impl Lab {
     }
 
     pub(super) fn spawn_timed_out(&self) -> Failure {
+        if let Some((name, kept_by)) = &self.waits_for {
+            let why = claim_still_being_deleted(name, kept_by.as_deref());
+            let message = format!("The {} was not ready in time: {why}", self.noun());
+            return Failure::cluster("StillBeingDeleted", message);
+        }
         let waiting_for = match (&self.stage, &self.observed.stuck) {
             (_, Some(detail)) if self.is_at(SpawnStep::Cleaning) => {
                 format!(": objects of the previous {} are not deleted yet ({detail})", self.noun())

@@ -22,7 +22,9 @@ impl Lab {
             Event::EnvironmentNeeded(terms, what) => {
                 self.wait_for_environment(terms, what, now, &mut effects);
             }
+            Event::NamespaceDiffers => self.replace_namespace(&mut effects),
             Event::Bound(result) => self.on_bound(result, now, &mut effects),
+            Event::CreationNoted(note) => self.on_creation_noted(note, &mut effects),
             Event::Created(result) => self.on_created(result, now, &mut effects),
             Event::Observed(observed) => self.on_observed(*observed, policy, now, &mut effects),
             Event::Read(observed) => {
@@ -34,7 +36,7 @@ impl Lab {
                 self.advance_deletion(now, &mut effects);
             }
             Event::RequestFailed(failure) => self.on_request_failed(&failure, &mut effects),
-            Event::Tick => self.on_tick(now),
+            Event::Tick => self.on_tick(now, &mut effects),
         }
         effects
     }
@@ -61,7 +63,8 @@ impl Lab {
             self.in_flight.on_effect_observed(Request::DeleteRest);
         }
         let analysis = self.observed.analysis.clone();
-        if !self.is_at(SpawnStep::Binding) {
+        let waits_for_claim = self.is_at(SpawnStep::Creating) && self.waits_for.is_some();
+        if !self.is_at(SpawnStep::Binding) && !waits_for_claim {
             self.stage = Some((analysis.stage, analysis.reason.clone(), analysis.message.clone()));
         }
         self.note_progress(before, now);
@@ -88,21 +91,26 @@ impl Lab {
         }
     }
 
-    fn on_tick(&mut self, now: Timestamp) {
+    fn on_tick(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         let deadline = self.operation.map(|operation| operation.deadline);
         match &mut self.phase {
             Phase::Starting(starting) => starting.overdue |= deadline.is_some_and(|deadline| now >= deadline),
             Phase::Stopping(deletion) => deletion.expire(now),
-            Phase::Absent | Phase::Running(_) | Phase::CleaningUp(_) | Phase::Failed(_) => {}
+            Phase::NamespaceKept(kept) if now >= kept.until => self.delete_kept_namespace(now, effects),
+            Phase::Absent
+            | Phase::NamespaceKept(_)
+            | Phase::Running(_)
+            | Phase::CleaningUp(_)
+            | Phase::Failed(_) => {}
         }
     }
 
     /// Removes a failed lab that failed before `before` and has no objects left. Returns true if the lab was removed.
-    pub fn forget_failure(&mut self, before: Timestamp) -> bool {
+    pub fn forget_failure(&mut self, before: Timestamp, now: Timestamp) -> bool {
         let forget =
             matches!(&self.phase, Phase::Failed(Failed { at, .. }) if *at < before) && self.is_settled();
         if forget {
-            self.phase = Phase::Absent;
+            self.phase = self.ended(now);
         }
         forget
     }

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{
     SecurityContext,
 };
 
-use super::metadata;
-use crate::policy::{SecurityProfile, ValidatedSpawn, VolumeSource};
+use super::{fs_group, metadata};
+use crate::policy::{SecurityProfile, ValidatedSpawn};
 
 /// Overwrites the settings that the baseline decides.
 pub(super) fn apply(pod: &mut Pod, spawn: &ValidatedSpawn) {
@@ -56,11 +56,7 @@ fn pod_context(spawn: &ValidatedSpawn) -> PodSecurityContext {
     let identity = &spawn.identity;
     let groups: Vec<i64> = identity.supplemental_gids().into_iter().map(i64::from).collect();
     let seccomp = if spawn.config.security.unconfined_seccomp { "Unconfined" } else { "RuntimeDefault" };
-    // A volume that is created for this user belongs to root at first.
-    let made_here =
-        |source: &VolumeSource| matches!(source, VolumeSource::Claim(claim) if claim.create.is_some());
-    let fs_group =
-        spawn.volumes.iter().any(|volume| made_here(&volume.source)).then(|| i64::from(identity.gid));
+    let fs_group = fs_group::of_lab(&spawn.config.fs_group, &spawn.volumes, identity.gid);
     PodSecurityContext {
         run_as_user: Some(identity.uid.into()),
         run_as_group: Some(identity.gid.into()),

@@ -3,12 +3,11 @@ use k8s_openapi::api::core::v1::{Container, EnvVar as ContainerEnvVar};
 use super::{lab_container, resources, volume};
 use crate::policy::compose::ValidatedSpawn;
 use crate::policy::{EnvValue, EnvVar, InitContainer};
-use crate::users::identity::Identity;
 
 /// Builds a container that ends before the lab starts. The user of the lab is in its variables, and in the same
 /// `/etc/passwd` and `/etc/group` as the lab's. The security baseline sets its security context.
 pub(super) fn build(init: &InitContainer, spawn: &ValidatedSpawn) -> Container {
-    let mut variables: Vec<ContainerEnvVar> = identity(&spawn.identity).into_iter().collect();
+    let mut variables: Vec<ContainerEnvVar> = identity(spawn).into_iter().collect();
     // A variable that the policy sets replaces one of the service.
     variables.retain(|var| init.env.iter().all(|asked| asked.name != var.name));
     variables.extend(init.env.iter().map(env));
@@ -30,11 +29,12 @@ pub(super) fn build(init: &InitContainer, spawn: &ValidatedSpawn) -> Container {
 }
 
 /// Returns the variables from which Jupyter's container images learn their user.
-fn identity(identity: &Identity) -> [ContainerEnvVar; 5] {
+fn identity(spawn: &ValidatedSpawn) -> [ContainerEnvVar; 5] {
+    let identity = &spawn.identity;
     let gids: Vec<_> = identity.supplemental_gids().iter().map(ToString::to_string).collect();
     [
         ("NB_USER", identity.username.to_string()),
-        ("NB_HOME", identity.home()),
+        ("NB_HOME", spawn.home()),
         ("NB_UID", identity.uid.to_string()),
         ("NB_GID", identity.gid.to_string()),
         ("NB_SUPPLEMENTAL_GIDS", gids.join(" ")),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use crate::config::lab::ArgoCd;
 use crate::names::labels::{
     COMPONENT_LABEL, INSTANCE_LABEL, JOB_ID_LABEL, LAB_ENV, MANAGED_BY_LABEL, MANAGED_BY_VALUE, SERVER_LABEL,
     SERVERNAME_ANNOTATION, SPAWN_LABEL, USER_LABEL, USERNAME_ANNOTATION, of_installation,
@@ -53,11 +54,36 @@ pub(super) fn of_user(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     }
 }
 
-fn user_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
-    let mut labels = BTreeMap::new();
-    if let Some(argo_cd) = &spawn.config.argo_cd {
-        labels.insert(ARGO_CD_INSTANCE.to_owned(), argo_cd.instance.to_string());
+/// Builds the metadata of a retained namespace, which belongs to no lab.
+pub(super) fn of_retained_namespace(spawn: &ValidatedSpawn) -> ObjectMeta {
+    let mut labels = argo_cd_labels(spawn);
+    labels.extend(of_installation(&spawn.instance));
+    let annotations = argo_cd_annotations(spawn);
+    ObjectMeta {
+        name: Some(spawn.names.namespace.to_string()),
+        labels: Some(labels),
+        annotations: (!annotations.is_empty()).then_some(annotations),
+        ..ObjectMeta::default()
     }
+}
+
+fn argo_cd_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
+    let label = |argo_cd: &ArgoCd| (ARGO_CD_INSTANCE.to_owned(), argo_cd.instance.to_string());
+    spawn.config.argo_cd.iter().map(label).collect()
+}
+
+fn argo_cd_annotations(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
+    let annotations = |argo_cd: &ArgoCd| {
+        [
+            (ARGO_CD_COMPARE.to_owned(), argo_cd.compare_options.clone()),
+            (ARGO_CD_SYNC.to_owned(), argo_cd.sync_options.clone()),
+        ]
+    };
+    spawn.config.argo_cd.iter().flat_map(annotations).collect()
+}
+
+fn user_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
+    let mut labels = argo_cd_labels(spawn);
     labels.extend(spawn.site_labels.clone());
     labels.extend(of_installation(&spawn.instance));
     labels.insert(USER_LABEL.to_owned(), spawn.names.user_label.to_string());
@@ -65,11 +91,7 @@ fn user_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
 }
 
 fn user_annotations(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
-    let mut annotations = BTreeMap::new();
-    if let Some(argo_cd) = &spawn.config.argo_cd {
-        annotations.insert(ARGO_CD_COMPARE.to_owned(), argo_cd.compare_options.clone());
-        annotations.insert(ARGO_CD_SYNC.to_owned(), argo_cd.sync_options.clone());
-    }
+    let mut annotations = argo_cd_annotations(spawn);
     annotations.extend(spawn.site_annotations.clone());
     annotations.insert(USERNAME_ANNOTATION.to_owned(), spawn.key.user.to_string());
     annotations

@@ -8,6 +8,7 @@ mod claim;
 mod dask_pool;
 mod default_resources;
 mod env_config_map;
+mod fs_group;
 mod init_container;
 mod injection;
 mod kernel;
@@ -46,7 +47,7 @@ pub use kernel::build_kernel;
 pub use metadata::{environment_selector, service_selector, spawn_selector};
 pub use object_kind::ObjectKind;
 pub use objects::{
-    KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, KINDS_IN_OWN_CLUSTER, LabObject, LabObjects,
+    CLAIMS, KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, KINDS_IN_OWN_CLUSTER, LabObject, LabObjects,
 };
 pub use route::{Route, build_routes, route_kinds};
 pub use service::{headless_service, service_name};

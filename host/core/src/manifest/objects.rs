@@ -13,7 +13,7 @@ use super::certificate::{CERTIFICATES, Certificate};
 use super::object_kind::ObjectKind;
 use super::route::Route;
 use crate::config::lab::REQUEST_KEY;
-use crate::names::labels::DECISION_ANNOTATION;
+use crate::names::labels::{DECISION_ANNOTATION, KEPT_ANNOTATION};
 use crate::policy::compose::REDACTED;
 use crate::policy::kept_request::KeptRequest;
 use crate::values::digest::Digest;
@@ -55,6 +55,12 @@ impl LabObjects {
     /// The object that has to exist before all others: the namespace, unless the operator has created it.
     pub fn first(&self) -> Option<&LabObject> {
         self.namespace.as_ref()
+    }
+
+    /// The digest by which a kept namespace is compared with the one that this lab needs; `None` if the lab needs a new one.
+    pub fn kept_namespace_as(&self) -> Option<&str> {
+        let annotations = self.namespace.as_ref()?.metadata().annotations.as_ref()?;
+        annotations.get(KEPT_ANNOTATION).map(String::as_str)
     }
 
     /// The objects that may be created in parallel, after the first and before the last. With the Secret, another process
@@ -211,7 +217,7 @@ lab_object! {
     ConfigMap(ConfigMap): ConfigMap,
     /// The lab's Secret, or the registry credential.
     Secret(Secret): Secret,
-    /// A volume claim. It is created if it does not exist, and never changed.
+    /// A volume claim. It is created if it does not exist; an existing one only grows.
     PersistentVolumeClaim(Box<PersistentVolumeClaim>): PersistentVolumeClaim,
     /// The user's limits on resources.
     ResourceQuota(ResourceQuota): ResourceQuota,
@@ -235,6 +241,9 @@ pub const KINDS_DELETED_BY_LABEL: [ObjectKind; 6] = [
     ObjectKind::of::<LimitRange>(),
     ObjectKind::of::<NetworkPolicy>(),
 ];
+
+/// The volume claims of a lab, which end with it where it has a namespace of its own.
+pub const CLAIMS: ObjectKind = ObjectKind::of::<PersistentVolumeClaim>();
 
 /// The kinds that labs have only in the service's own cluster, and not on the one-machine cluster. They are deleted
 /// like [`KINDS_DELETED_BY_LABEL`] if the lab's record says that it has them.

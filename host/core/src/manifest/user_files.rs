@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use crate::users::identity::{Identity, in_user_files};
 
-/// Returns the base, and one line for the user with their home and the shell `/bin/bash`.
-pub(super) fn passwd(base: &str, identity: &Identity) -> String {
+/// Returns the base, and one line for the user with their name for people, their home and the shell `/bin/bash`.
+pub(super) fn passwd(base: &str, identity: &Identity, home: &str) -> String {
     let name = in_user_files(identity.username.as_str());
     let Identity { uid, gid, .. } = identity;
-    format!("{base}{name}:x:{uid}:{gid}::{}:/bin/bash\n", identity.home())
+    let shown = identity.display_name.as_deref().map(in_user_files).unwrap_or_default();
+    format!("{base}{name}:x:{uid}:{gid}:{shown}:{home}:/bin/bash\n")
 }
 
 /// Returns the base, and one line for each group that has a GID. The user is listed as a member of all groups but their
@@ -45,7 +46,13 @@ mod tests {
     #[test]
     fn the_user_gets_one_line() {
         let expected = "root:x:0:0::/root:/bin/sh\nrra:x:4266950:4266950::/home/rra:/bin/bash\n";
-        assert_eq!(passwd("root:x:0:0::/root:/bin/sh\n", &rra()), expected);
+        assert_eq!(passwd("root:x:0:0::/root:/bin/sh\n", &rra(), "/home/rra"), expected);
+    }
+
+    #[test]
+    fn the_line_has_the_name_for_people() {
+        let rachel = Identity { display_name: Some("Rachel: (?)\n".to_owned()), ..rra() };
+        assert_eq!(passwd("", &rachel, "/u/r"), "rra:x:4266950:4266950:Rachel_ (?)_:/u/r:/bin/bash\n");
     }
 
     #[test]
@@ -58,8 +65,8 @@ mod tests {
         let mut eve = rra();
         eve.username = Username::parse("eve:x:0:0,").unwrap();
         eve.groups = vec![Group { name: "x\nroot2:x:0:eve".to_owned(), gid: Some(5) }];
-        assert_eq!(passwd("", &eve).lines().count(), 1);
-        assert_eq!(passwd("", &eve).matches(':').count(), 6);
+        let passwd = passwd("", &eve, &eve.home());
+        assert_eq!((passwd.lines().count(), passwd.matches(':').count()), (1, 6));
         assert_eq!(group("", &eve), "x_root2_x_0_eve:x:5:eve_x_0_0_\n");
     }
 }

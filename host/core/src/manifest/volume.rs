@@ -49,14 +49,18 @@ pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
 
 /// Returns the mounts of `/etc/passwd` and `/etc/group`, which contain the lab's user.
 pub(super) fn user_files() -> [VolumeMount; 2] {
-    let file = |key: &str| VolumeMount {
+    [nss_config_map::PASSWD, nss_config_map::GROUP].map(|key| file(key.to_owned(), format!("/etc/{key}")))
+}
+
+/// Returns the mount of one key of the lab's `ConfigMap` of files.
+fn file(key: String, path: String) -> VolumeMount {
+    VolumeMount {
         name: NSS.to_owned(),
-        mount_path: format!("/etc/{key}"),
-        sub_path: Some(key.to_owned()),
+        mount_path: path,
+        sub_path: Some(key),
         read_only: Some(true),
         ..VolumeMount::default()
-    };
-    [file(nss_config_map::PASSWD), file(nss_config_map::GROUP)]
+    }
 }
 
 /// Returns all mounts of the lab's container.
@@ -71,6 +75,8 @@ pub(super) fn lab_mounts(spawn: &ValidatedSpawn) -> Vec<VolumeMount> {
     mounts.extend(spawn.config.secrets_path.iter().map(|path| read_only(SECRETS, path)));
     mounts.extend(spawn.serves_tls.then(|| read_only(CERTIFICATE, CERTIFICATE_PATH)));
     mounts.extend(spawn.mounts.iter().map(mount));
+    let files = spawn.config.files.keys().enumerate();
+    mounts.extend(files.map(|(at, path)| file(nss_config_map::file_key(at), path.clone())));
     mounts
 }
 

@@ -201,6 +201,11 @@ impl Fields {
         self
     }
 
+    /// The home of the lab's user; empty before [`Fields::with_user`].
+    pub fn home(&self) -> &str {
+        &self.home
+    }
+
     /// Sets the namespace of JupyterHub.
     pub(super) fn with_hub_namespace(mut self, namespace: &str) -> Self {
         namespace.clone_into(&mut self.hubnamespace);

@@ -41,6 +41,9 @@ pub const SERVERNAME_ANNOTATION: &str = "wasmspawner.io/servername";
 pub const OPERATION_ANNOTATION: &str = "wasmspawner.io/operation";
 /// Annotation: a mark by which the service recognizes a retained namespace that it has just created.
 pub const MADE_ANNOTATION: &str = "wasmspawner.io/made";
+/// Annotation of a namespace that may be kept for the next lab of its server: digest (`sha256:...`) of the labels and
+/// annotations that it has, except those that differ in every spawn.
+pub const KEPT_ANNOTATION: &str = "wasmspawner.io/kept-as";
 /// The value of [`OPERATION_ANNOTATION`] after a spawn began.
 pub const OPERATION_SPAWN: &str = "spawn";
 /// Annotation of the lab's Secret: digest (`sha256:...`) of the lab's other objects.

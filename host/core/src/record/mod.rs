@@ -28,5 +28,5 @@ pub use description::{
 };
 pub use place::{ImpossiblePlace, Place, PlaceClaim, PlaceKind, PlaceWorkload};
 pub use recover::{Recovered, interrupted, recover};
-pub use spec::{Desired, OperationSpec, SpawnSpec, TimeLimitsSpec};
+pub use spec::{Desired, OperationSpec, OwnNamespace, SpawnSpec, TimeLimitsSpec};
 pub use status::SpawnStatus;

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::{Desired, SpawnSpec, SpawnStatus};
 use crate::lifecycle::{
-    Deletion, Failed, Failure, Lab, Observed, Operation, OperationKind, Phase, Restarts, Running, SpawnStep,
-    Starting, TimeLimits,
+    Deletion, Failed, Failure, KeptNamespace, Lab, Observed, Operation, OperationKind, Phase, Restarts,
+    Running, SpawnStep, Starting, TimeLimits,
 };
 use crate::names::lab::JobId;
 use crate::names::spawn_key::SpawnKind;
@@ -82,7 +82,10 @@ fn stopping_phase(observed: &Observed, limits: TimeLimits, now: Timestamp) -> Ph
     let Operation { deadline, .. } = limits.operation(JobId::nil(), OperationKind::Stop, now);
     let deletion = Deletion { deadline, overdue: false };
     if observed.is_nothing() {
-        Phase::Absent
+        match observed.kept_for.map(|time| now.checked_add(time).unwrap_or(Timestamp::MAX)) {
+            Some(until) => Phase::NamespaceKept(KeptNamespace { until }),
+            None => Phase::Absent,
+        }
     } else if observed.pod.is_missing() {
         Phase::CleaningUp(deletion)
     } else {

@@ -57,6 +57,9 @@ pub struct SpawnSpec {
     /// Places where an earlier lab of the same name left objects that have to be deleted first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remains: Vec<Place>,
+    /// The namespace that was made for the lab itself; absent until the lab is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_namespace: Option<OwnNamespace>,
     /// The time limits of the spawn's operations.
     pub time_limits: TimeLimitsSpec,
     /// The description of the lab.
@@ -73,6 +76,16 @@ pub enum Desired {
     Running,
     /// The spawn is to be deleted with all its objects.
     Stopped,
+}
+
+/// The namespace that was made for a lab, and is kept for the next lab of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnNamespace {
+    /// Its uid, which differs from that of another namespace of the same name.
+    pub uid: String,
+    /// True if it is to be deleted. Nothing is created in it any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
 }
 
 /// An operation as it is recorded.

@@ -77,6 +77,9 @@ impl SpawnStatus {
                 pod_restarts: running.restarts.of_pod(),
                 ..Self::new(LabStatus::Running, Stage::Running, 100, "Ready", running.ready_at)
             },
+            Phase::NamespaceKept(_) => {
+                Self::new(LabStatus::Terminating, Stage::Stopped, 100, "NamespaceKept", since)
+            }
             Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Absent => {
                 Self::new(LabStatus::Terminating, Stage::Terminating, 0, "Stopping", since)
             }

@@ -57,11 +57,6 @@ impl Rights {
     pub fn may_enter_lab(&self, permit: Permit) -> bool {
         permit == Permit::Owner && !self.is_administrative()
     }
-
-    /// Returns true when the credential counts as `exec:notebook` for this server of its owner.
-    fn cover(&self, server: &ServerName) -> bool {
-        self.scopes.contains(&Scope::ExecNotebook) || self.servers.contains(server)
-    }
 }
 
 /// The text is not a scope of this service.
@@ -108,6 +103,8 @@ pub enum Access<'a> {
     ReadImages,
     /// Read about this lab, or stop it.
     ReadOrStop(&'a LabKey),
+    /// Read what this lab has printed. The Hub may not, nor the lab's own token: neither needs it.
+    ReadLogs(&'a LabKey),
     /// See the form with which this lab is started.
     ReadForm(&'a LabKey),
     /// Start this lab. The Hub may not: whoever holds its credential would run code as anyone.
@@ -155,7 +152,7 @@ pub fn permit(caller: &Username, rights: &Rights, action: Access<'_>) -> Result<
         Access::ListLabs | Access::ReadImages | Access::ReleaseVolumes => (None, ADMINS),
         Access::ManagePolicies | Access::ManageOrphans | Access::ManageEnvironments => (None, ADMIN),
         Access::ReadOrStop(lab) | Access::ReadForm(lab) => (Some(lab), ADMINS),
-        Access::Spawn(lab) => (Some(lab), ADMIN),
+        Access::ReadLogs(lab) | Access::Spawn(lab) => (Some(lab), ADMIN),
     };
     if admins.iter().any(|scope| rights.scopes.contains(scope)) {
         return Ok(Permit::Administrator);
@@ -163,7 +160,9 @@ pub fn permit(caller: &Username, rights: &Rights, action: Access<'_>) -> Result<
     match lab {
         None => Err(Forbidden::Scope(admins)),
         Some(lab) if lab.user != *caller => Err(Forbidden::AnotherUser(admins)),
-        Some(lab) if rights.cover(&lab.server) => Ok(Permit::Owner),
+        Some(_) if rights.scopes.contains(&Scope::ExecNotebook) => Ok(Permit::Owner),
+        Some(_) if matches!(action, Access::ReadLogs(_)) => Err(Forbidden::Scope(OWNER_OR_ADMIN)),
+        Some(lab) if rights.servers.contains(&lab.server) => Ok(Permit::Owner),
         Some(_) if rights.servers.is_empty() => Err(Forbidden::Scope(OWNER_OR_ADMIN)),
         Some(_) => Err(Forbidden::AnotherServer(OWNER_OR_ADMIN)),
     }
@@ -194,6 +193,7 @@ mod tests {
             (Access::ReleaseVolumes, [false, false, true, true], [false, false, true, true]),
             (Access::ReadOrStop(&lab), [false, true, true, true], [false, false, true, true]),
             (Access::ReadForm(&lab), [false, true, true, true], [false, false, true, true]),
+            (Access::ReadLogs(&lab), [false, true, false, true], [false, false, false, true]),
             (Access::Spawn(&lab), [false, true, false, true], [false, false, false, true]),
             (Access::ManagePolicies, [false, false, false, true], [false, false, false, true]),
             (Access::ManageOrphans, [false, false, false, true], [false, false, false, true]),
@@ -231,6 +231,8 @@ mod tests {
             }
         }
         assert!(permit(&owner, &rights, Access::ListLabs).is_err());
+        let own = lab("rra", "gpu");
+        assert!(permit(&owner, &rights, Access::ReadLogs(&own)).is_err(), "a lab does not read logs");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod difference;
 pub mod digest;
 pub mod field_error;
 pub mod glob;
+pub mod log_lines;
 pub mod options;
 pub mod path;
 pub mod percent;

@@ -9,26 +9,32 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use wasmspawner_core::lifecycle::progress::Entry;
 use wasmspawner_core::lifecycle::stage::Stage;
-use wasmspawner_core::lifecycle::{Event, LabStatus, LabTimeLimits, OperationKind, Phase, Presence, Request};
+use wasmspawner_core::lifecycle::{
+    CreationNote, Event, KeptNamespace, LabStatus, LabTimeLimits, OperationKind, Phase, Presence,
+    RecordState, Request, plan,
+};
 
 use act::{Act, act};
-use simulation::{LIMITS, RESTARTS, Simulation};
+use simulation::{KEPT_FOR, LIMITS, RESTARTS, Simulation};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn every_sequence_of_events_ends_in_a_legal_state_without_leftovers(acts in prop::collection::vec(act(), 0..60)) {
-        let mut simulation = Simulation::new();
+    fn every_sequence_of_events_ends_in_a_legal_state_without_leftovers(
+        acts in prop::collection::vec(act(), 0..60), keeps in any::<bool>(),
+    ) {
+        let mut simulation = Simulation::keeping_namespaces(keeps);
         for act in &acts {
             simulation.act(act);
         }
         simulation.run_until_idle();
         match &simulation.lab.phase {
             Phase::Running(_) => prop_assert!(simulation.pod == Presence::Present || !simulation.watch_works),
-            Phase::Absent | Phase::Failed(_) => {
+            phase @ (Phase::Absent | Phase::Failed(_)) => {
                 let left = [simulation.children, simulation.pod, simulation.rest];
                 prop_assert_eq!(left, [Presence::Missing; 3]);
+                prop_assert!(simulation.namespace.is_missing() || matches!(phase, Phase::Failed(_)));
             }
             other => prop_assert!(false, "not settled: {:?}", other),
         }
@@ -79,6 +85,77 @@ fn a_lab_starts_runs_and_stops() {
     simulation.act(&Act::RestGoes);
     assert_eq!(simulation.lab.phase, Phase::Absent);
     assert_eq!(simulation.stages(), [(Stage::Terminating, 10), (Stage::Stopped, 50)]);
+}
+
+#[test]
+fn a_lab_that_starts_again_soon_gets_the_namespace_that_was_kept() {
+    let mut simulation = Simulation::keeping_namespaces(true);
+    simulation.run_a_lab();
+    for act in [Act::Stop, Act::ChainAnswer, Act::PodGoes, Act::ChainAnswer] {
+        simulation.act(&act);
+    }
+    let until = simulation.now + KEPT_FOR;
+    assert_eq!(simulation.lab.phase, Phase::NamespaceKept(KeptNamespace { until }));
+    assert_eq!((simulation.lab.status(), simulation.namespace), (None, Presence::Present));
+    simulation.act(&Act::Spawn);
+    assert!(simulation.lab.in_flight.awaits(Request::Decide), "it waits for nothing");
+    for act in [Act::Decide(true), Act::FinishCreate(true), Act::Show(Stage::Running)] {
+        simulation.act(&act);
+    }
+    for act in [Act::Stop, Act::ChainAnswer, Act::PodGoes, Act::ChainAnswer] {
+        simulation.act(&act);
+    }
+    simulation.act(&Act::Wait(599));
+    assert!(matches!(simulation.lab.phase, Phase::NamespaceKept(_)));
+    simulation.act(&Act::Wait(1));
+    assert!(matches!(simulation.lab.phase, Phase::CleaningUp(_)));
+    let waits = plan(&simulation.lab, RecordState::KeepsNamespace, simulation.now);
+    assert_eq!(waits.start, [Request::SaveRecord], "nobody may start a lab there when it is deleted");
+    simulation.act(&Act::ChainAnswer);
+    assert_eq!(simulation.namespace, Presence::Terminating);
+    simulation.act(&Act::RestGoes);
+    assert_eq!(simulation.lab.phase, Phase::Absent);
+}
+
+#[test]
+fn a_lab_that_needs_another_namespace_waits_until_the_kept_one_is_gone() {
+    let mut simulation = Simulation::keeping_namespaces(true);
+    simulation.run_a_lab();
+    for act in [Act::Stop, Act::ChainAnswer, Act::PodGoes, Act::ChainAnswer, Act::Spawn, Act::NeedNamespace] {
+        simulation.act(&act);
+    }
+    simulation.act(&Act::ChainAnswer);
+    assert_eq!(simulation.namespace, Presence::Terminating);
+    assert!(!simulation.lab.in_flight.awaits(Request::Decide));
+    simulation.act(&Act::RestGoes);
+    for act in [Act::Decide(true), Act::FinishCreate(true), Act::Show(Stage::Running)] {
+        simulation.act(&act);
+    }
+    assert_eq!(simulation.lab.status(), Some(LabStatus::Running));
+}
+
+#[test]
+fn a_spawn_that_waits_for_an_old_claim_in_vain_names_it() {
+    let name = || "claim-ada".to_owned();
+    let waits = || Act::Note(CreationNote::WaitsForClaim { name: name(), kept_by: Some("a reason".into()) });
+    let failure = |acts: Vec<Act>| {
+        let mut simulation = Simulation::new();
+        for act in [vec![Act::Spawn, Act::Decide(true)], acts].concat() {
+            simulation.act(&act);
+        }
+        let failure = simulation.lab.failure().cloned().unwrap();
+        (failure.reason, failure.message)
+    };
+    let time_passes = [Act::Wait(3600), Act::ChainAnswer];
+    let (reason, message) =
+        failure([vec![waits(), Act::Show(Stage::Unknown)], time_passes.to_vec()].concat());
+    assert_eq!(reason, "StillBeingDeleted");
+    let expected =
+        "The lab was not ready in time: the old volume claim-ada is still being deleted (a reason)";
+    assert_eq!(message, expected);
+    let gone = Act::Note(CreationNote::ClaimGone(name()));
+    let (reason, _) = failure([vec![waits(), gone], time_passes.to_vec()].concat());
+    assert_eq!(reason, "SpawnTimeout", "it does not wait for the claim any more");
 }
 
 #[test]
@@ -179,10 +256,10 @@ fn a_failure_is_forgotten_in_time_but_only_after_its_objects_are_deleted() {
         simulation.act(&act);
     }
     let later = simulation.now + SignedDuration::from_hours(24);
-    assert!(!simulation.lab.forget_failure(later), "its pod is still there");
+    assert!(!simulation.lab.forget_failure(later, simulation.now), "its pod is still there");
     simulation.run_until_idle();
-    assert!(!simulation.lab.forget_failure(Timestamp::UNIX_EPOCH));
-    assert!(simulation.lab.forget_failure(later));
+    assert!(!simulation.lab.forget_failure(Timestamp::UNIX_EPOCH, simulation.now));
+    assert!(simulation.lab.forget_failure(later, simulation.now));
     assert_eq!(simulation.lab.phase, Phase::Absent);
 }
 

@@ -15,6 +15,7 @@ use crate::act::Act;
 
 pub(crate) const LIMITS: TimeLimits =
     TimeLimits { spawn: SignedDuration::from_secs(600), delete: SignedDuration::from_secs(60) };
+pub(crate) const KEPT_FOR: SignedDuration = SignedDuration::from_mins(10);
 pub(crate) const RESTARTS: RestartPolicy =
     RestartPolicy { allowed: 3, window: SignedDuration::from_mins(10) };
 
@@ -26,6 +27,10 @@ pub(crate) struct Simulation {
     pub(crate) log: ProgressLog,
     pub(crate) pod: Presence,
     pub(crate) rest: Presence,
+    /// The lab's own namespace, if that is kept after a lab.
+    pub(crate) namespace: Presence,
+    keeps_namespace: bool,
+    given_up: bool,
     pub(crate) children: Presence,
     pub(crate) stage: Stage,
     restarts: u32,
@@ -47,6 +52,9 @@ impl Simulation {
             log: ProgressLog::new(job(0)),
             pod: Presence::Missing,
             rest: Presence::Missing,
+            namespace: Presence::Missing,
+            keeps_namespace: false,
+            given_up: false,
             children: Presence::Missing,
             stage: Stage::Scheduling,
             restarts: 0,
@@ -57,6 +65,11 @@ impl Simulation {
             stopped: false,
             was_ready: false,
         }
+    }
+
+    /// A cluster in which the empty namespace of a lab is kept for the next one.
+    pub(crate) fn keeping_namespaces(keeps_namespace: bool) -> Self {
+        Self { keeps_namespace, ..Self::new() }
     }
 
     pub(crate) fn operation(&mut self, kind: OperationKind) -> Operation {
@@ -90,6 +103,13 @@ impl Simulation {
                 let needed = Event::EnvironmentNeeded(LabTimeLimits::default(), "Waiting.".to_owned());
                 self.on_event(needed);
             }
+            Act::NeedNamespace
+                if self.lab.in_flight.awaits(Request::Decide) && self.observed().kept_for.is_some() =>
+            {
+                self.lab.in_flight.answered(Request::Decide, self.now);
+                self.on_event(Event::NamespaceDiffers);
+                self.show();
+            }
             Act::FinishBind(worked) if self.lab.in_flight.awaits(Request::Bind) => {
                 self.lab.in_flight.answered(Request::Bind, self.now);
                 // The claim may have been made even if it was not bound.
@@ -101,6 +121,10 @@ impl Simulation {
             Act::FinishCreate(worked) if self.lab.in_flight.awaits(Request::Create) => {
                 self.lab.in_flight.answered(Request::Create, self.now);
                 self.rest = Presence::Present;
+                if self.keeps_namespace {
+                    assert!(!self.given_up, "it would be deleted");
+                    self.namespace = Presence::Present;
+                }
                 if *worked {
                     assert!(self.pod.is_missing(), "at most one pod per lab");
                     (self.pod, self.stage, self.restarts) = (Presence::Present, Stage::Scheduling, 0);
@@ -110,6 +134,14 @@ impl Simulation {
                 let observed = self.observed();
                 self.on_event(Event::Observed(Box::new(observed)));
             }
+            Act::Note(note) => self.on_event(Event::CreationNoted(note.clone())),
+            act => self.act_on_cluster(act),
+        }
+    }
+
+    /// Changes the cluster, or lets time pass.
+    fn act_on_cluster(&mut self, act: &Act) {
+        match act {
             Act::ChainAnswer => self.answer(),
             Act::Show(stage) => {
                 if self.pod == Presence::Present {
@@ -121,8 +153,17 @@ impl Simulation {
                 self.pod = Presence::Missing;
                 self.observe();
             }
-            Act::RestGoes if self.rest == Presence::Terminating => {
+            Act::RestGoes
+                if self.rest == Presence::Terminating || self.namespace == Presence::Terminating =>
+            {
+                if self.namespace == Presence::Terminating {
+                    (self.namespace, self.given_up) = (Presence::Missing, false);
+                }
                 self.rest = Presence::Missing;
+                self.observe();
+            }
+            Act::NamespaceGoes if self.namespace == Presence::Present && self.pod.is_missing() => {
+                self.namespace = Presence::Terminating;
                 self.observe();
             }
             Act::Evict if self.pod == Presence::Present => {
@@ -150,8 +191,13 @@ impl Simulation {
                 self.watch_works = !broken;
                 self.observe();
             }
-            Act::Decide(_)
+            Act::Spawn
+            | Act::Stop
+            | Act::Note(_)
+            | Act::Decide(_)
             | Act::NeedEnvironment
+            | Act::NeedNamespace
+            | Act::NamespaceGoes
             | Act::FinishBind(_)
             | Act::FinishCreate(_)
             | Act::PodGoes
@@ -200,9 +246,15 @@ impl Simulation {
                     self.pod = Presence::Terminating;
                     self.observe();
                 }
-                Request::DeleteRest if self.rest.is_missing() => self.show(),
+                Request::DeleteRest if self.namespace == Presence::Present && !self.given_up => {
+                    // The objects are deleted one by one.
+                    self.rest = Presence::Missing;
+                    self.show();
+                }
+                Request::DeleteRest if self.rest.is_missing() && self.namespace.is_missing() => self.show(),
                 _ => {
-                    self.rest = Presence::Terminating;
+                    self.rest = self.rest.min(Presence::Terminating);
+                    self.namespace = self.namespace.min(Presence::Terminating);
                     self.observe();
                     self.on_event(Event::RestDeletionAccepted);
                 }
@@ -223,7 +275,16 @@ impl Simulation {
             restarts: self.restarts,
             ..Analysis::unknown()
         };
-        Observed { pod: self.pod, rest: self.rest, children: self.children, analysis, ..Observed::nothing() }
+        let kept = self.namespace == Presence::Present && !self.given_up;
+        let rest = if kept { self.rest } else { self.rest.max(self.namespace) };
+        Observed {
+            pod: self.pod,
+            rest,
+            kept_for: kept.then_some(KEPT_FOR),
+            children: self.children,
+            analysis,
+            ..Observed::nothing()
+        }
     }
 
     fn observe(&mut self) {
@@ -258,6 +319,7 @@ impl Simulation {
             assert!(!self.lab.in_flight.awaits(request), "nothing is asked twice at a time");
             if request == Request::Create {
                 assert!(self.pod.is_missing(), "at most one pod per lab");
+                assert!(!self.given_up, "nothing is created in a namespace that is deleted");
             }
             if matches!(request, Request::DeletePod | Request::DeleteRest) {
                 assert!(!self.lab.in_flight.creates(), "nothing is deleted while it is made");
@@ -292,7 +354,10 @@ impl Simulation {
                     if let Entry::Complete(_) = entry {
                         let over = matches!(
                             self.lab.phase,
-                            Phase::Running(_) | Phase::Absent | Phase::CleaningUp(_)
+                            Phase::Running(_)
+                                | Phase::Absent
+                                | Phase::NamespaceKept(_)
+                                | Phase::CleaningUp(_)
                         );
                         assert!(over, "{:?}", self.lab.phase);
                     }
@@ -330,6 +395,10 @@ impl Simulation {
                     let operation = self.operation(OperationKind::Cleanup);
                     let effects = self.lab.step(Event::CleanupBegun(operation, ending), RESTARTS, self.now);
                     self.carry_out(effects);
+                }
+                Effect::GiveUpNamespace => {
+                    assert!(self.namespace != Presence::Missing || !self.watch_works);
+                    self.given_up = true;
                 }
                 Effect::MarkProvisioned => assert!(matches!(self.lab.phase, Phase::Running(_))),
                 Effect::Restarted(count) => assert!(count > 0),

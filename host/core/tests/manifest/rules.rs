@@ -264,6 +264,58 @@ answers: [{policy: p, customization: {init_containers: [
     assert_eq!(mounted, ["/etc/passwd", "/etc/group"]);
 }
 
+/// The files of the site are those of the lab, and not of a container that runs as root before it.
+#[test]
+fn a_lab_has_the_files_of_the_site() {
+    let objects = ada("lab: {image: 'lab:1', files: {/opt/site/a.yml: 'a: 1', /opt/b: b}}
+answers: [{policy: p, customization: {init_containers: [{name: i, image: i}]}}]")
+    .objects();
+    let data = objects.nss.data.clone().unwrap();
+    let found = |container: &Container| -> Vec<(String, String)> {
+        let mounts = container.volume_mounts.iter().flatten();
+        let files = mounts.filter(|mount| mount.mount_path.starts_with("/opt"));
+        files
+            .map(|mount| {
+                assert_eq!(mount.read_only, Some(true));
+                (mount.mount_path.clone(), data[mount.sub_path.as_ref().unwrap()].clone())
+            })
+            .collect()
+    };
+    let expected =
+        [("/opt/b", "b"), ("/opt/site/a.yml", "a: 1")].map(|(path, text)| (path.into(), text.into()));
+    assert_eq!(found(lab(&objects.pod)), expected);
+    assert_eq!(found(&spec(&objects.pod).init_containers.as_ref().unwrap()[0]), []);
+}
+
+#[test]
+fn a_policy_mounts_nothing_in_place_of_a_file_of_the_site() {
+    let case = ada("lab: {image: 'lab:1', files: {/opt/site/a.yml: 'a: 1'}}
+answers: [{policy: p, customization: {
+  volumes: [{name: v, source: {empty_dir: {}}}], mounts: [{volume: v, path: /opt/site/a.yml}]}}]");
+    let refused = case.compose().unwrap_err().to_string();
+    assert!(refused.contains("lab.files"), "{refused}");
+}
+
+/// Argo CD shows a namespace that stays with the labs in it. Nothing in it names one of the labs.
+#[test]
+fn a_retained_namespace_has_the_labels_of_argo_cd() {
+    let metadata = |lab: &str| {
+        let objects = ada(&format!("namespaces: retain\nlab: {{image: 'lab:1'{lab}}}")).objects();
+        let namespace = objects.in_order().find_map(|object| match object {
+            LabObject::RetainedNamespace(namespace) => Some(namespace.metadata),
+            _ => None,
+        });
+        namespace.unwrap()
+    };
+    let with = metadata("");
+    assert_eq!(with.labels.as_ref().unwrap()["argocd.argoproj.io/instance"], "nublado-users");
+    assert_eq!(with.annotations.as_ref().unwrap()["argocd.argoproj.io/sync-options"], "Prune=false");
+    assert_eq!(with.annotations.unwrap().len(), 2);
+    let without = metadata(", argo_cd: null");
+    assert!(without.annotations.is_none());
+    assert!(without.labels.unwrap().keys().all(|key| !key.starts_with("argocd")));
+}
+
 #[test]
 fn containers_until_provisioned_run_only_for_new_users() {
     let case = |provisioned: bool| {

@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest::{LabObject, LabObjects, ObjectKind};
-use wasmspawner_core::names::labels::{JOB_ID_LABEL, SPAWN_LABEL};
-use wasmspawner_core::record::volumes::other_owner;
+use wasmspawner_core::names::labels::{JOB_ID_LABEL, KEPT_ANNOTATION, SPAWN_LABEL};
+use wasmspawner_core::record::volumes::{Growth, other_owner};
 
+use super::creation_notes::{ClaimWait, CreationNotes, obstacle};
 use super::error::says_no_such_kind;
 use super::quota_count::QuotaCount;
 use super::retained::{Made, RetainedNamespaces, Turn};
@@ -27,11 +28,14 @@ use super::{KubernetesError, StatusReason};
 /// The pause between two reads of an object that must be deleted before a new one can be created.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The time for enlarging a claim. A lab starts with a claim of the old size, too.
+const ENLARGE_WITHIN: Duration = Duration::from_secs(10);
+
 /// The field manager of everything that this service writes.
 const FIELD_MANAGER: &str = "wasmspawner";
 
 /// Creates the objects of labs. Existing objects are never changed, so a retry finds the objects of the previous
-/// attempt.
+/// attempt. Only volume claims grow.
 #[derive(Clone)]
 pub struct Creator {
     client: Client,
@@ -56,19 +60,23 @@ impl Creator {
     /// Creates a lab within the time `within`: first the namespace, then the Secret with the request and the quota, then
     /// everything else in parallel, and last the pod, because the quota has to count it. An object that exists already
     /// and does not belong to the spawn whose record has `spawn_uid` is left alone, and the creation fails. The creation
-    /// also fails if a volume claim belongs to another user.
+    /// also fails if a volume claim belongs to another user. The namespace with the uid `kept_namespace` was made for an
+    /// earlier lab of the server and is used again if it is like the one of `objects`.
     pub async fn create_lab(
         &self,
         objects: &LabObjects,
         spawn_uid: &str,
+        kept_namespace: Option<&str>,
         within: Duration,
         cancel: CancellationToken,
+        notes: &CreationNotes<'_>,
     ) -> Result<CreatedLab, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        let (namespace, inside) = self.create_most(objects, spawn_uid, &retry_policy).await?;
-        self.check_claims_of_the_site(objects, &retry_policy).await?;
+        let spawn = Spawn { uid: spawn_uid, kept_namespace };
+        let (namespace, inside) = self.create_most(objects, spawn, &retry_policy, notes).await?;
+        self.check_claims_of_the_site(objects, &retry_policy, notes).await?;
         let pod = LabObject::from(objects.last().clone());
-        let pod = self.create_object(&pod, spawn_uid, &retry_policy, inside.as_ref()).await?;
+        let pod = self.create_object(&pod, spawn, &retry_policy, inside.as_ref(), notes).await?;
         if let Some(quota) = &objects.resource_quota {
             QuotaCount::from_quota(quota, &self.client, &retry_policy).includes_pod().await?;
         }
@@ -84,19 +92,21 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<(), KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        self.create_most(objects, spawn_uid, &retry_policy).await.map(drop)
+        let spawn = Spawn { uid: spawn_uid, kept_namespace: None };
+        self.create_most(objects, spawn, &retry_policy, &CreationNotes::NONE).await.map(drop)
     }
 
     /// Creates all objects except the pod. Returns the namespace if it is among them.
     async fn create_most(
         &self,
         objects: &LabObjects,
-        spawn_uid: &str,
+        spawn: Spawn<'_>,
         retry_policy: &RetryPolicy,
+        notes: &CreationNotes<'_>,
     ) -> Result<(Option<Namespace>, Option<Inside>), KubernetesError> {
         let namespace = match objects.first() {
             Some(namespace) => {
-                Some(parse(self.create_object(namespace, spawn_uid, retry_policy, None).await?)?)
+                Some(parse(self.create_object(namespace, spawn, retry_policy, None, notes).await?)?)
             }
             None => None,
         };
@@ -112,7 +122,7 @@ impl Creator {
             let created = join_all(
                 objects
                     .iter()
-                    .map(|object| self.create_object(object, spawn_uid, retry_policy, inside.as_ref())),
+                    .map(|object| self.create_object(object, spawn, retry_policy, inside.as_ref(), notes)),
             );
             created.await.into_iter().collect::<Result<Vec<_>, _>>()?;
         }
@@ -128,7 +138,8 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<Pod, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        parse(self.create_object(&LabObject::from(pod), spawn_uid, &retry_policy, None).await?)
+        let (spawn, notes) = (Spawn { uid: spawn_uid, kept_namespace: None }, CreationNotes::NONE);
+        parse(self.create_object(&LabObject::from(pod), spawn, &retry_policy, None, &notes).await?)
     }
 
     /// Returns the Secret of this name if it belongs to the spawn. The service may not read Secrets where labs are; a patch
@@ -168,11 +179,13 @@ impl Creator {
         }
     }
 
-    /// Checks the owners of claims that exist already. A namespace that is made for the lab has none.
+    /// Checks the owners of claims that exist already, and waits for those that are being deleted: no pod that uses them
+    /// would be scheduled. A namespace that is made for the lab has no claims.
     async fn check_claims_of_the_site(
         &self,
         objects: &LabObjects,
         retry_policy: &RetryPolicy,
+        notes: &CreationNotes<'_>,
     ) -> Result<(), KubernetesError> {
         if let Some(LabObject::Namespace(_)) = objects.first() {
             return Ok(());
@@ -181,9 +194,26 @@ impl Creator {
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), namespace);
         let checks = objects.claims_of_the_site().map(async |name| {
             let action = format!("read PersistentVolumeClaim {name}");
-            let found = retrying(retry_policy, &action, || claims.get_metadata_opt(name)).await?;
-            // A missing claim is no error: the pod waits for it.
-            found.map_or(Ok(()), |claim| refuse_claim_of_another(&claim.metadata, &objects.pod.metadata))
+            let (wait, deadline) = (ClaimWait::new(name, notes), Instant::now() + retry_policy.total);
+            loop {
+                let found = retrying(retry_policy, &action, || claims.get_metadata_opt(name)).await?;
+                // A missing claim is no error: the pod waits for it.
+                let needed = match &found {
+                    Some(claim) => {
+                        refuse_claim_of_another(&claim.metadata, &objects.pod.metadata)?;
+                        wait.is_needed(&claim.metadata)
+                    }
+                    None => false,
+                };
+                if !needed {
+                    wait.over();
+                    return Ok(());
+                }
+                if Instant::now() >= deadline {
+                    return Err(wait.in_vain());
+                }
+                retry_policy.pause(PAUSE).await?;
+            }
         });
         try_join_all(checks).await.map(drop)
     }
@@ -191,9 +221,10 @@ impl Creator {
     async fn create_object(
         &self,
         object: &LabObject,
-        spawn_uid: &str,
+        spawn: Spawn<'_>,
         retry_policy: &RetryPolicy,
         inside: Option<&Inside>,
+        notes: &CreationNotes<'_>,
     ) -> Result<DynamicObject, KubernetesError> {
         let resource = api_resource(&object.object_kind());
         let api = match &object.metadata().namespace {
@@ -209,19 +240,28 @@ impl Creator {
             inside,
         };
         match object {
-            LabObject::Namespace(_) | LabObject::Pod(_) => creation.create_own(spawn_uid).await,
+            LabObject::Namespace(_) => {
+                let same = |found: &DynamicObject, wanted: &DynamicObject| {
+                    let is_kept =
+                        spawn.kept_namespace.is_some_and(|uid| found.metadata.uid.as_deref() == Some(uid));
+                    same_job(found, wanted) || is_kept && kept_as(found) == kept_as(wanted)
+                };
+                creation.create_own(spawn.uid, same).await
+            }
+            LabObject::Pod(_) => creation.create_own(spawn.uid, same_job).await,
             LabObject::RetainedNamespace(_) => creation.create_to_stay(self.retained.as_ref()).await,
             LabObject::PersistentVolumeClaim(wanted) => {
-                let claim = creation.create_or_keep().await?;
+                let claim = creation.create_or_keep(notes).await?;
                 refuse_claim_of_another(&claim.metadata, &wanted.metadata)?;
+                creation.enlarge(&claim, wanted, notes).await?;
                 Ok(claim)
             }
             LabObject::ResourceQuota(wanted) => {
-                let created = creation.create_own_unread(spawn_uid).await?;
+                let created = creation.create_own_unread(spawn.uid).await?;
                 QuotaCount::from_quota(wanted, &self.client, retry_policy).begun().await?;
                 Ok(created)
             }
-            _ => creation.create_own_unread(spawn_uid).await,
+            _ => creation.create_own_unread(spawn.uid).await,
         }
     }
 }
@@ -233,6 +273,15 @@ pub struct CreatedLab {
     pub namespace: Option<Namespace>,
     /// The pod.
     pub pod: Pod,
+}
+
+/// The spawn that objects are created for.
+#[derive(Clone, Copy)]
+struct Spawn<'a> {
+    /// The uid of its record.
+    uid: &'a str,
+    /// The uid of the namespace of an earlier lab that it may have.
+    kept_namespace: Option<&'a str>,
 }
 
 /// An object that is to be created.
@@ -257,13 +306,17 @@ struct Inside {
 impl Creation<'_> {
     /// Creates an object that must belong to the spawn. An existing object of the spawn is returned, because the answer
     /// to an earlier attempt was lost. An existing object of anybody else is an error.
-    async fn create_own(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
+    async fn create_own(
+        &self,
+        spawn_uid: &str,
+        is_same: impl Fn(&DynamicObject, &DynamicObject) -> bool,
+    ) -> Result<DynamicObject, KubernetesError> {
         self.create_or(|found| {
             if !belongs_to(&found.metadata, spawn_uid) {
                 return Err(self.taken());
             }
             // An object of an earlier spawn of the lab is being deleted, and must be gone first.
-            Ok(found.metadata.deletion_timestamp.is_none() && same_job(found, &self.object))
+            Ok(found.metadata.deletion_timestamp.is_none() && is_same(found, &self.object))
         })
         .await
     }
@@ -342,10 +395,51 @@ impl Creation<'_> {
         }
     }
 
-    /// Creates an object, or leaves the existing one alone. If the existing one is being deleted, waits and creates a
-    /// new one.
-    async fn create_or_keep(&self) -> Result<DynamicObject, KubernetesError> {
-        self.create_or(|found| Ok(found.metadata.deletion_timestamp.is_none())).await
+    /// Creates a claim, or leaves the existing one alone. If the existing one is being deleted, waits and creates a new
+    /// one.
+    async fn create_or_keep(&self, notes: &CreationNotes<'_>) -> Result<DynamicObject, KubernetesError> {
+        let wait = ClaimWait::new(self.name(), notes);
+        let claim = self.create_or(|found| Ok(!wait.is_needed(&found.metadata))).await;
+        let claim = claim.map_err(|error| match error {
+            KubernetesError::StillBeingDeleted { .. } => wait.in_vain(),
+            error => error,
+        })?;
+        wait.over();
+        Ok(claim)
+    }
+
+    /// Enlarges an existing claim that is smaller than the wanted one. Only the API server knows whether its storage
+    /// class allows that. A claim that keeps its size is no reason to fail.
+    async fn enlarge(
+        &self,
+        claim: &DynamicObject,
+        wanted: &PersistentVolumeClaim,
+        notes: &CreationNotes<'_>,
+    ) -> Result<(), KubernetesError> {
+        let found: PersistentVolumeClaim = parse(claim.clone())?;
+        let Some(growth) = Growth::needed(&found, wanted) else { return Ok(()) };
+        if let Some(obstacle) = growth.obstacle {
+            notes.not_grown(growth, obstacle.to_owned());
+            return Ok(());
+        }
+        let size = "/spec/resources/requests/storage";
+        let patch = serde_json::from_value(json!([
+            { "op": "test", "path": "/metadata/uid", "value": found.metadata.uid },
+            { "op": "test", "path": size, "value": growth.from },
+            { "op": "replace", "path": size, "value": growth.to },
+        ]));
+        let patch =
+            patch.map(Patch::<Value>::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+        let policy =
+            RetryPolicy { total: ENLARGE_WITHIN.min(self.retry_policy.total), ..self.retry_policy.clone() };
+        let (action, params) =
+            (format!("enlarge PersistentVolumeClaim {}", self.name()), PatchParams::default());
+        match retrying(&policy, &action, || self.api.patch(self.name(), &params, &patch)).await {
+            Ok(_) => notes.grows(growth),
+            Err(KubernetesError::Cancelled) => return Err(KubernetesError::Cancelled),
+            Err(error) => notes.not_grown(growth, obstacle(&error)),
+        }
+        Ok(())
     }
 
     /// Creates an object, or returns the existing one if `may_keep` accepts it. An existing object that is not accepted
@@ -451,6 +545,11 @@ fn refuse_claim_of_another(claim: &ObjectMeta, lab: &ObjectMeta) -> Result<(), K
 fn same_job(one: &DynamicObject, other: &DynamicObject) -> bool {
     let job = |object: &DynamicObject| object.metadata.labels.as_ref()?.get(JOB_ID_LABEL).cloned();
     job(one) == job(other)
+}
+
+/// The digest by which a kept namespace is compared with the one that a lab needs.
+fn kept_as(namespace: &DynamicObject) -> Option<&String> {
+    namespace.metadata.annotations.as_ref()?.get(KEPT_ANNOTATION)
 }
 
 fn parse<K: Resource + DeserializeOwned>(object: DynamicObject) -> Result<K, KubernetesError> {

@@ -8,7 +8,9 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Preconditions};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use wasmspawner_core::config::NamespaceReclaim;
-use wasmspawner_core::manifest::{CERTIFICATES, KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, ObjectKind};
+use wasmspawner_core::manifest::{
+    CERTIFICATES, CLAIMS, KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, ObjectKind,
+};
 use wasmspawner_core::record::Place;
 
 use super::create::{api_resource, belongs_to};
@@ -73,6 +75,33 @@ impl Deleter {
     ) -> Result<DeletionAnswer, KubernetesError> {
         let namespaces: Api<Readable<Namespace>> = Api::all(self.client.clone());
         self.delete_own(&namespaces, name, own, DeleteParams::background(), within).await
+    }
+
+    /// Deletes what a lab without a pod has in its own namespace, which is kept for the next lab and has the uid in `own`.
+    /// `selector` selects the objects, which may be of the kinds in `more`, too. Another namespace of the lab is deleted.
+    pub async fn empty_namespace(
+        &self,
+        name: &str,
+        own: OwnedObject,
+        selector: &str,
+        more: &[ObjectKind],
+        within: Duration,
+    ) -> Result<DeletionAnswer, KubernetesError> {
+        let namespaces: Api<Readable<Namespace>> = Api::all(self.client.clone());
+        let retry_policy = RetryPolicy::from_timeouts(self.request_timeout, within);
+        let read = || namespaces.get_opt(name);
+        let found = retrying(&retry_policy, &format!("read Namespace {name}"), read).await?;
+        let Some(found) = found.map(Readable::required).transpose()? else { return Ok(DeletionAnswer::Gone) };
+        if !belongs_to(&found.metadata, &own.spawn) {
+            Ok(DeletionAnswer::Gone)
+        } else if found.metadata.deletion_timestamp.is_some() {
+            Ok(DeletionAnswer::Accepted)
+        } else if found.metadata.uid == own.uid {
+            let more: Vec<ObjectKind> = more.iter().copied().chain([CLAIMS]).collect();
+            self.delete_lab_objects(name, selector, false, &more, within).await
+        } else {
+            self.delete_namespace(name, OwnedObject { uid: found.metadata.uid, ..own }, within).await
+        }
     }
 
     /// Reads the pod of a lab directly from the API server, and its namespace if that is the lab's own.

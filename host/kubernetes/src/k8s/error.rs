@@ -6,6 +6,7 @@ use kube::core::Status;
 
 use super::status_reason::StatusReason;
 use crate::watches::UnreadableObject;
+use wasmspawner_core::lifecycle::claim_still_being_deleted;
 
 /// The failure of a request to the API server, after all retries.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,14 @@ pub enum KubernetesError {
     StillBeingDeleted {
         /// The requested action.
         action: String,
+    },
+    /// A volume claim of the lab's exists already, and its deletion does not finish in time.
+    #[error("{}", claim_still_being_deleted(name, kept_by.as_deref()))]
+    ClaimBeingDeleted {
+        /// The name of the claim.
+        name: String,
+        /// What keeps the claim, if that is known.
+        kept_by: Option<String>,
     },
     /// The object to create exists already and belongs to somebody else.
     #[error("the {kind} {name} exists already and is not this lab's; it is left alone")]
@@ -109,7 +118,7 @@ impl KubernetesError {
             Self::Unavailable(_) => "ClusterUnavailable",
             Self::Refused { reason: StatusReason::Unknown, .. } => "ClusterRefused",
             Self::Refused { reason, .. } => reason.as_str(),
-            Self::StillBeingDeleted { .. } => "StillBeingDeleted",
+            Self::StillBeingDeleted { .. } | Self::ClaimBeingDeleted { .. } => "StillBeingDeleted",
             Self::Taken { kind: "Namespace", .. } | Self::ForeignNamespace { .. } => "NamespaceTaken",
             Self::Taken { .. } => "NameTaken",
             Self::NoSuchKind { .. } => "NoSuchKind",

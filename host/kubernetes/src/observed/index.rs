@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use wasmspawner_core::custom_resource::environment::TARGET_LABEL;
 use wasmspawner_core::lifecycle::stage::ObservedPod;
-use wasmspawner_core::names::labels::SPAWN_LABEL;
+use wasmspawner_core::names::labels::{KEPT_ANNOTATION, SPAWN_LABEL};
 
 use super::signal::FollowerSignal;
 
@@ -36,6 +36,8 @@ pub struct NamespaceState {
     pub spawn: Option<String>,
     /// The uid of the target that it was made for; `None` if it was not made for one.
     pub target: Option<String>,
+    /// The digest of its labels and annotations if it may be kept for the next lab of its server.
+    pub kept_as: Option<String>,
     /// True while it is being deleted.
     pub deleting: bool,
     /// The reason why its deletion does not finish, in the words of Kubernetes: the objects that are left, and the
@@ -52,6 +54,7 @@ impl NamespaceState {
             uid: meta.uid.clone().unwrap_or_default(),
             spawn: meta.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL)).cloned(),
             target: meta.labels.as_ref().and_then(|labels| labels.get(TARGET_LABEL)).cloned(),
+            kept_as: meta.annotations.as_ref().and_then(|found| found.get(KEPT_ANNOTATION)).cloned(),
             deleting: meta.deletion_timestamp.is_some(),
             stuck: stuck(namespace),
             version: version(meta),

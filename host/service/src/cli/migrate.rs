@@ -1,17 +1,14 @@
 //! `wasmspawner migrate`
 
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use serde::Deserialize as _;
-use serde_json::Value;
-use wasmspawner_core::config::ConfigFile;
-use wasmspawner_migration::{Migration, Target, ValuesFile};
+use wasmspawner_migration::{Migration, Target};
+
+use super::migrate_nublado::NubladoArgs;
+use super::migration_output::{finish, read, values_files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,9 +17,6 @@ Examples:
   wasmspawner check --config moved/wasmspawner.yaml
 
 The exit code is 0 if nothing has to be decided by a person, 3 if something has to, and 1 if the files cannot be read.";
-
-/// The exit code if a person has to decide something.
-const OPEN: u8 = 3;
 
 /// The values for the Hub's chart that every site needs.
 const OF_THE_HUB: &str = include_str!("../../../../deploy/zero-to-jupyterhub/values.yaml");
@@ -38,6 +32,8 @@ pub(super) struct MigrateArgs {
 enum From {
     /// Convert values of the Helm chart of JupyterHub, with the settings of its KubeSpawner
     ZeroToJupyterhub(ValuesArgs),
+    /// Convert values of the Helm chart of Nublado, the spawner of the Rubin Science Platform
+    Nublado(NubladoArgs),
     /// Convert a configuration of JupyterHub in Python: the settings of its KubeSpawner that are literals
     JupyterhubConfig(PythonArgs),
 }
@@ -81,6 +77,7 @@ impl MigrateArgs {
     pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         match self.from {
             From::ZeroToJupyterhub(args) => args.run(out),
+            From::Nublado(args) => args.run(out),
             From::JupyterhubConfig(args) => args.run(out),
         }
     }
@@ -88,11 +85,7 @@ impl MigrateArgs {
 
 impl ValuesArgs {
     fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-        let parse = |path: &PathBuf| {
-            let name = path.display().to_string();
-            ValuesFile::parse(&name, &read(path)?).map_err(anyhow::Error::msg)
-        };
-        let files = self.files.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
+        let files = values_files(&self.files)?;
         let migration =
             wasmspawner_migration::migrate(&files, &self.to.target()).map_err(anyhow::Error::msg)?;
         self.to.finish(migration, &self.files, out)
@@ -117,76 +110,15 @@ impl TargetArgs {
         }
     }
 
-    /// Writes the files, and prints the report.
     fn finish(
         &self,
-        mut migration: Migration,
+        migration: Migration,
         files: &[PathBuf],
         out: &mut impl Write,
     ) -> anyhow::Result<ExitCode> {
-        for (key, problem) in problems(&migration.config) {
-            migration.report.invalid(&key, &problem);
-        }
-        let open = migration.report.open();
-        let report = format!("# Report\n\n{}", migration.report.text());
-        if let Some(folder) = &self.output {
-            let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-            write_all(folder, &migration, &self.target(), &names.join(", "), &report)?;
-        }
-        write!(out, "{report}")?;
-        let summary = match open {
-            0 => "Nothing is to be decided.".to_owned(),
-            1 => "1 entry is to be decided.".to_owned(),
-            _ => format!("{open} entries are to be decided."),
-        };
-        writeln!(out, "{summary}")?;
-        Ok(if open == 0 { ExitCode::SUCCESS } else { ExitCode::from(OPEN) })
+        let hub = of_the_hub(migration.root, &self.target());
+        finish(migration, self.output.as_deref(), files, &[("hub-values.yaml", hub)], out)
     }
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-/// Returns the keys of the new configuration that the service would refuse, each with the reason.
-fn problems(config: &Value) -> Vec<(String, String)> {
-    let mut track = serde_path_to_error::Track::new();
-    let parsed = ConfigFile::deserialize(serde_path_to_error::Deserializer::new(config, &mut track));
-    match parsed {
-        Err(error) => vec![(track.path().to_string(), error.to_string())],
-        Ok(file) => {
-            let problems = file.validate().err().unwrap_or_default();
-            problems.iter().map(|problem| (problem.key.clone(), problem.problem.clone())).collect()
-        }
-    }
-}
-
-/// Writes the new files. None of them may be there before: a person may have changed it.
-fn write_all(
-    folder: &Path,
-    migration: &Migration,
-    target: &Target,
-    names: &str,
-    report: &str,
-) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let head = format!("# Made by `wasmspawner migrate` of {names}.\n");
-    let yaml = |value: &Value| anyhow::Ok(head.clone() + &serde_saphyr::to_string(value)?);
-    for (name, text) in [
-        ("wasmspawner.yaml", yaml(&migration.config)?),
-        ("chart-values.yaml", yaml(&migration.chart_values)?),
-        ("hub-values.yaml", head.clone() + &of_the_hub(migration.root, target)),
-        ("report.md", report.to_owned()),
-    ] {
-        let path = folder.join(name);
-        // A value may be confidential although it does not look like it.
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).with_context(|| {
-                format!("cannot write {}; name an empty folder with --output", path.display())
-            })?;
-        file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
 }
 
 /// The values for the Hub's chart, below the key at which the site has them.
@@ -203,6 +135,12 @@ fn of_the_hub(root: &str, target: &Target) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use serde_json::Value;
+    use wasmspawner_migration::ValuesFile;
+
+    use super::super::migration_output::{OPEN, problems};
     use super::*;
 
     fn target() -> Target {

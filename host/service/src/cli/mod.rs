@@ -16,6 +16,8 @@ mod images;
 mod jobs;
 mod labs;
 mod migrate;
+mod migrate_nublado;
+mod migration_output;
 pub mod names;
 mod plain;
 mod policy;

@@ -159,7 +159,8 @@ pub(super) fn names(
         approved.names.clone()
     };
     let user = &approved.request.identity;
-    let fields = names.fields.with_user(user.uid, user.gid, &user.supplemental_gids(), user.home());
+    let home = rules.config.lab.home(&names.fields, user);
+    let fields = names.fields.with_user(user.uid, user.gid, &user.supplemental_gids(), home);
     Ok(LabNames { fields, ..names })
 }
 

@@ -42,6 +42,9 @@ impl Driver {
 
         let mut next = self.lab.clone();
         next.kind = kind_at(&self.key, &place);
+        if !remains.is_empty() {
+            next.leaves_objects();
+        }
         let event = Event::SpawnAccepted(operation);
         let effects = next.step(event, self.context.restart_policy(), self.context.now());
         let mut spec = SpawnSpec {
@@ -66,6 +69,7 @@ impl Driver {
         }
 
         self.requested_by = Some(approved.requested_by().to_owned());
+        let is_elsewhere = self.observer.as_ref().is_some_and(|observer| *observer.place() != place);
         self.follow(place, stored.uid.clone());
         if let Some(observer) = &mut self.observer {
             observer.set_remains(remains);
@@ -73,6 +77,12 @@ impl Driver {
         }
         self.record = Some(stored);
         self.lab = next;
+        if is_elsewhere {
+            // Their answers would be taken for those of requests at the new place.
+            for request in [Request::DeletePod, Request::DeleteRest, Request::Read] {
+                self.cancel(request);
+            }
+        }
         self.spawn_slot = slot;
         self.about = about;
         let parent = approved.parent().cloned();
@@ -154,8 +164,12 @@ impl Driver {
         *record = stored;
     }
 
-    /// Stops the lab if its record asks for that.
+    /// Stops the lab if its record asks for that. Nothing is kept of a lab whose record is being deleted.
     pub(super) async fn follow_record(&mut self) {
+        let is_deleted = self.record.as_ref().is_some_and(|record| record.deleting);
+        if is_deleted && self.observer.as_mut().is_some_and(PlaceObserver::keep_nothing) {
+            self.observe();
+        }
         let unwanted = |record: &StoredSpawn| record.deleting || record.spec.desired == Desired::Stopped;
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_));
         // `desired` is Stopped already for a lab whose stop failed; that stop goes on anyway.
@@ -194,6 +208,7 @@ impl Driver {
             },
             place,
             remains: self.observer.as_ref().map(|observer| observer.remains().to_vec()).unwrap_or_default(),
+            own_namespace: self.observer.as_ref().and_then(PlaceObserver::own_namespace).cloned(),
             time_limits: lab.limits().into(),
             lab: self.about.description.clone(),
         }
@@ -277,7 +292,8 @@ impl Driver {
     fn remains_beside(&self, place: &Place) -> Vec<Place> {
         let Some(observer) = &self.observer else { return Vec::new() };
         let mut remains = observer.remains().to_vec();
-        if !self.lab.is_settled() && observer.place() != place && !remains.contains(observer.place()) {
+        let has_left = !self.lab.is_settled() || self.lab.keeps_namespace();
+        if has_left && observer.place() != place && !remains.contains(observer.place()) {
             remains.push(observer.place().clone());
         }
         remains.retain(|other| other != place);
@@ -327,6 +343,10 @@ pub(super) fn desired(lab: &Lab) -> Desired {
     match &lab.phase {
         Phase::Starting(_) | Phase::Running(_) => Desired::Running,
         Phase::Failed(failed) if failed.operation == OperationKind::Spawn => Desired::Running,
-        Phase::Failed(_) | Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Absent => Desired::Stopped,
+        Phase::Failed(_)
+        | Phase::Stopping(_)
+        | Phase::CleaningUp(_)
+        | Phase::NamespaceKept(_)
+        | Phase::Absent => Desired::Stopped,
     }
 }

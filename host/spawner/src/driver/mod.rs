@@ -198,6 +198,11 @@ impl Driver {
             }
             Message::ClusterAway(cluster, away) => self.publish_cluster_away(cluster.as_ref(), away),
             Message::Env { spawn, env } => self.learn_env(&spawn, env),
+            Message::CreationNoted(job_id, note) => {
+                if self.job_id() == job_id {
+                    self.on_event(Event::CreationNoted(note));
+                }
+            }
             Message::Housekeeping => self.forget_old_failure(),
             Message::ForgetFailure => self.forgotten = true,
         }
@@ -240,6 +245,11 @@ impl Driver {
                     let event = Event::CleanupBegun(operation, ending);
                     let effects = self.lab.step(event, self.context.restart_policy(), self.context.now());
                     self.carry_out(effects);
+                }
+                Effect::GiveUpNamespace => {
+                    if let Some(observer) = &mut self.observer {
+                        observer.give_up_namespace();
+                    }
                 }
                 Effect::MarkProvisioned => {
                     let (context, key) = (Arc::clone(&self.context), self.key.lab.clone());
@@ -371,7 +381,7 @@ impl Driver {
 
     /// Removes a lab that failed before this time, once no object of it is left.
     fn forget_failure(&mut self, before: Timestamp) {
-        if self.lab.forget_failure(before) {
+        if self.lab.forget_failure(before, self.context.now()) {
             self.publish();
         }
     }

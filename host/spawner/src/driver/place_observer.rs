@@ -1,6 +1,6 @@
 //! The observed state of a lab's place in the cluster.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Event;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::custom_resource::environment::NamespaceFate;
@@ -8,7 +8,7 @@ use wasmspawner_core::lifecycle::stage::{self, ObservedPod, StagePolicy};
 use wasmspawner_core::lifecycle::{Observed, Presence};
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::SpawnKey;
-use wasmspawner_core::record::Place;
+use wasmspawner_core::record::{OwnNamespace, Place};
 
 use crate::context::Context;
 use wasmspawner_kubernetes::environments::ClaimFollower;
@@ -28,6 +28,10 @@ pub(crate) struct PlaceObserver {
     workload: Option<WorkloadObserver>,
     /// The uid of the lab's record. Objects whose label does not have it do not belong to the lab.
     spawn: String,
+    /// The time for which a namespace of the lab's own is kept after the lab; `None` if it is deleted at once.
+    kept_for: Option<SignedDuration>,
+    /// The namespace that the service has made for the lab.
+    own_namespace: Option<OwnNamespace>,
     /// Places where an earlier lab left objects.
     remains: Vec<Place>,
     /// True once the deletion of the objects at all these places was requested.
@@ -51,6 +55,8 @@ impl PlaceObserver {
             store,
             reclaim,
             spawn,
+            kept_for: context.config.current().kubernetes.namespaces_kept_for(),
+            own_namespace: None,
             remains: Vec::new(),
             remains_asked: false,
             pod_unknown: false,
@@ -128,13 +134,60 @@ impl PlaceObserver {
         }
     }
 
+    /// The namespace of the lab's own, if it is kept after the lab.
+    pub(crate) fn kept_namespace(&self) -> Option<NamespaceState> {
+        let namespace = self.namespace().filter(|_| self.kept_for.is_some())?;
+        let is_made = |own: &OwnNamespace| own.uid == namespace.uid && !own.deleted;
+        let kept = !namespace.deleting
+            && namespace.kept_as.is_some()
+            && self.own_namespace.as_ref().is_some_and(is_made);
+        kept.then_some(namespace)
+    }
+
+    /// The uid of the lab's own namespace if it is kept, or would be if it still exists.
+    pub(crate) fn namespace_to_keep(&self) -> Option<String> {
+        if self.namespace().is_some() {
+            return self.kept_namespace().map(|kept| kept.uid);
+        }
+        let own = self.own_namespace.as_ref().filter(|own| !own.deleted && self.kept_for.is_some())?;
+        Some(own.uid.clone())
+    }
+
+    /// The namespace that the service has made for the lab.
+    pub(crate) fn own_namespace(&self) -> Option<&OwnNamespace> {
+        self.own_namespace.as_ref()
+    }
+
+    /// Counts the namespace that was kept among the objects to delete from now on.
+    pub(crate) fn give_up_namespace(&mut self) {
+        if let Some(own) = &mut self.own_namespace {
+            own.deleted = true;
+        }
+    }
+
+    /// Keeps no namespace any more, because the lab's record is being deleted; false if that is known already.
+    pub(crate) fn keep_nothing(&mut self) -> bool {
+        self.kept_for.take().is_some()
+    }
+
+    /// Sets the namespace that the service has made for the lab, as the lab's record has it.
+    pub(crate) fn set_own_namespace(&mut self, own: Option<OwnNamespace>) {
+        self.own_namespace = own;
+    }
+
+    /// True if the lab's objects are deleted one by one, so that no watch shows when they are gone.
+    fn deletes_each_object(&self) -> bool {
+        !self.reclaim.is_deleted() || self.kept_namespace().is_some()
+    }
+
     /// Notes that the place was found in a record after a restart. If the spawn was never ready, a request to create
-    /// objects may still have been under way. Nothing is known of the objects in a namespace that stays.
-    pub(crate) fn recovered(&mut self, ready: bool, wanted: bool) {
+    /// objects may still have been under way. Nothing is known of the objects in a namespace that stays, unless it
+    /// `is_empty`.
+    pub(crate) fn recovered(&mut self, ready: bool, wanted: bool, is_empty: bool) {
         // The last request before the service ended may have put a lab into a workload even if the lab was no longer
         // wanted.
         self.pod_unknown = !ready && (wanted || self.workload.is_some());
-        self.rest_unknown = !ready || !self.reclaim.is_deleted();
+        self.rest_unknown = !is_empty && (!ready || self.deletes_each_object());
     }
 
     /// True if the watches have shown the pod of this operation, not that of an earlier spawn of the lab.
@@ -150,10 +203,14 @@ impl PlaceObserver {
         (self.pod_unknown, self.rest_unknown) = (true, true);
     }
 
-    /// Notes that the creation has succeeded. Its objects are in the store.
-    pub(crate) fn created(&mut self) {
+    /// Notes that the creation has succeeded, in a namespace of the lab's own if it has that uid. Its objects are in the
+    /// store.
+    pub(crate) fn created(&mut self, namespace: Option<String>) {
+        if self.reclaim.is_deleted() {
+            self.own_namespace = namespace.map(|uid| OwnNamespace { uid, deleted: false });
+        }
         self.pod_unknown = false;
-        self.rest_unknown = !self.reclaim.is_deleted();
+        self.rest_unknown = self.deletes_each_object();
     }
 
     /// Notes the API server's answer that the lab has no pod.
@@ -169,7 +226,7 @@ impl PlaceObserver {
     /// Notes that the pod and the namespace were read into the store.
     pub(crate) fn was_read(&mut self) {
         self.pod_unknown = false;
-        self.rest_unknown &= !self.reclaim.is_deleted();
+        self.rest_unknown &= self.deletes_each_object();
     }
 
     /// Keeps the Kubernetes events about the pod and these claims from now on.
@@ -219,7 +276,9 @@ impl PlaceObserver {
             None => Presence::Missing,
         };
         let rest_unknown = self.rest_unknown && !self.goes_with_claim();
-        let rest = presence(namespace.as_ref().map(|namespace| namespace.deleting), rest_unknown);
+        let kept = self.kept_namespace();
+        let going = namespace.as_ref().filter(|_| kept.is_none());
+        let rest = presence(going.map(|namespace| namespace.deleting), rest_unknown);
         let claim = self.claim.as_ref().and_then(|claim| claim.is_deleting(&self.spawn));
         // A claim whose namespace is deleted with it disappears by itself, and the next lab has another claim.
         let claim = claim.filter(|deleting| !(*deleting && self.goes_with_claim()));
@@ -239,6 +298,7 @@ impl PlaceObserver {
             ),
             pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),
             rest: rest.max(elsewhere).max(claim),
+            kept_for: kept.and(self.kept_for),
             // Only the workers of a pool are counted here. The driver knows the children of a lab.
             children: workers
                 .iter()

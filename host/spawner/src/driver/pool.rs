@@ -154,7 +154,9 @@ impl Driver {
         match self.lab.phase {
             Phase::Starting(_) | Phase::Running(_) => {}
             Phase::Stopping(_) => return Err(Refusal::StopInProgress.into()),
-            Phase::Failed(_) | Phase::CleaningUp(_) | Phase::Absent => return Err(Refusal::NoLab.into()),
+            Phase::Failed(_) | Phase::CleaningUp(_) | Phase::NamespaceKept(_) | Phase::Absent => {
+                return Err(Refusal::NoLab.into());
+            }
         }
         let Some(mut pool) = self.about.description.pool.clone() else { return Err(Refusal::NoLab.into()) };
         pool.resize(&resize).map_err(no_such_group)?;

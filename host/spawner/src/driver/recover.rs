@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog, StageReport};
+use wasmspawner_core::lifecycle::stage::Stage;
 use wasmspawner_core::lifecycle::{Failure, Lab, Outcome, Phase, SpawnStep};
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::{SpawnKey, SpawnKind};
@@ -85,7 +86,12 @@ pub(crate) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) ->
         observer.follow_workers();
     }
     let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
-    observer.recovered(ready, stored.spec.desired == Desired::Running);
+    observer.set_own_namespace(stored.spec.own_namespace.clone());
+    let is_empty = stored.status.as_ref().is_some_and(|status| status.stage == Stage::Stopped);
+    observer.recovered(ready, stored.spec.desired == Desired::Running, is_empty);
+    if stored.deleting {
+        observer.keep_nothing();
+    }
     let kept = stored.status.as_ref().and_then(|status| status.pod_uid.as_deref());
     observer.set_lab(Some(stored.spec.operation.id), kept);
     let mut current = observer.observe(&driver.stage_policy(), Timestamp::now());
@@ -196,7 +202,7 @@ impl Driver {
             (Phase::Running(_), _) => {
                 (Outcome::Complete, None, Entry::Complete(format!("The {noun} is ready")))
             }
-            (Phase::CleaningUp(_) | Phase::Absent, _) => {
+            (Phase::CleaningUp(_) | Phase::NamespaceKept(_) | Phase::Absent, _) => {
                 let report = StageReport::stopped(noun, 100, now);
                 (Outcome::Complete, Some(report), Entry::Complete(format!("The {noun} is stopped")))
             }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::custom_resource::environment::{ClusterRef, NamespaceFate};
-use wasmspawner_core::lifecycle::{Failure, Operation};
+use wasmspawner_core::lifecycle::{CreationNote, Failure, Operation};
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::lab::LabKey;
@@ -23,7 +23,7 @@ use crate::decide::user_use::UserUse;
 use crate::decide::{self, Decided, Destination, workload_requests};
 use crate::errors::{SpawnError, failure};
 use wasmspawner_kubernetes::k8s::{
-    Causes, CreatedLab, DeletionAnswer, KubernetesError, OwnedObject, belongs_to,
+    Causes, CreatedLab, CreationNotes, DeletionAnswer, KubernetesError, OwnedObject, belongs_to,
 };
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn, soon};
 
@@ -64,6 +64,8 @@ pub(crate) struct Remaining {
     pub(crate) gone: bool,
     /// True if no object of the lab is left at its own place. Its claim may still exist.
     pub(crate) objects_gone: bool,
+    /// True if the lab's own namespace was not to be deleted.
+    pub(crate) namespace_kept: bool,
     /// Other places where objects are left.
     pub(crate) remains: Vec<Place>,
 }
@@ -75,6 +77,17 @@ pub(crate) struct RestToDelete {
     pub(crate) remains: Vec<Place>,
     /// The choice between deleting the namespace and deleting the objects in it.
     pub(crate) reclaim: NamespaceReclaim,
+    /// The uid of the lab's own namespace if it is kept for the next lab.
+    pub(crate) kept_namespace: Option<String>,
+}
+
+/// Where the objects of a lab are created, and for which record.
+pub(crate) struct PlaceOfCreation {
+    pub(crate) cluster: Option<ClusterRef>,
+    /// The uid of the record.
+    pub(crate) spawn: String,
+    /// The uid of the namespace that was kept for the lab.
+    pub(crate) kept_namespace: Option<String>,
 }
 
 /// Identifies the lab's own object among those that have had its name.
@@ -109,10 +122,10 @@ pub(crate) async fn decide_again(
 pub(crate) async fn create(
     context: Arc<Context>,
     decided: Arc<Decided>,
-    cluster: Option<ClusterRef>,
-    spawn: String,
+    place: PlaceOfCreation,
     within: Duration,
     cancel: CancellationToken,
+    note: impl Fn(CreationNote) + Send + Sync,
 ) -> TaskResult {
     if let (Destination::Workload(lab), Some(workloads)) = (&decided.destination, &context.workloads) {
         let creator = &context.own_cluster().creator;
@@ -122,9 +135,16 @@ pub(crate) async fn create(
     }
     let created = context
         .clusters
-        .get(cluster.as_ref())
+        .get(place.cluster.as_ref())
         .creator
-        .create_lab(&decided.objects, &spawn, within, cancel)
+        .create_lab(
+            &decided.objects,
+            &place.spawn,
+            place.kept_namespace.as_deref(),
+            within,
+            cancel,
+            &CreationNotes::new(&note),
+        )
         .await;
     TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }
@@ -151,11 +171,11 @@ pub(crate) async fn delete_pod(
 /// Deletes everything else: the lab's namespace (or its objects in a retained namespace), and what an earlier lab
 /// left at other places.
 pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
-    let RestToDelete { place, own, remains, reclaim } = rest;
+    let RestToDelete { place, own, remains, reclaim, kept_namespace } = rest;
     let answer = async {
-        let spawn = own.spawn.clone();
-        let objects_gone =
-            delete_objects(&context, &place, own, reclaim, within).await? == DeletionAnswer::Gone;
+        let (spawn, namespace_kept) = (own.spawn.clone(), kept_namespace.is_some());
+        let objects_gone = delete_objects(&context, &place, own, (reclaim, kept_namespace), within).await?
+            == DeletionAnswer::Gone;
         let claim_gone = delete_claim(&context, &place, &spawn).await?;
         let mut left = Vec::new();
         for elsewhere in remains {
@@ -164,7 +184,7 @@ pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, withi
                 left.push(elsewhere);
             }
         }
-        Ok(Remaining { gone: objects_gone && claim_gone, objects_gone, remains: left })
+        Ok(Remaining { gone: objects_gone && claim_gone, objects_gone, namespace_kept, remains: left })
     };
     TaskResult::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
 }
@@ -183,7 +203,7 @@ async fn delete_place(
     let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
     let grace = context.config.current().lab.section.termination_grace_period_seconds;
     let pod = context.cluster(place).deleter.delete_pod(place, own.clone(), grace, within).await?;
-    let rest = delete_objects(context, place, own, reclaim, within).await?;
+    let rest = delete_objects(context, place, own, (reclaim, None), within).await?;
     let claim_gone = delete_claim(context, place, spawn).await?;
     Ok(pod == DeletionAnswer::Gone && rest == DeletionAnswer::Gone && claim_gone)
 }
@@ -200,7 +220,7 @@ async fn delete_objects(
     context: &Context,
     place: &Place,
     own: OwnedObject,
-    reclaim: NamespaceReclaim,
+    (reclaim, kept_namespace): (NamespaceReclaim, Option<String>),
     within: Duration,
 ) -> Result<DeletionAnswer, KubernetesError> {
     match &place.kind {
@@ -215,13 +235,17 @@ async fn delete_objects(
         PlaceKind::Claimed { .. } | PlaceKind::Configured | PlaceKind::BesideLab(_) => {}
     }
     let (namespace, deleter) = (place.namespace.as_str(), context.cluster(place).deleter);
-    match reclaim {
-        NamespaceReclaim::Delete => deleter.delete_namespace(namespace, own, within).await,
-        NamespaceReclaim::Retain | NamespaceReclaim::Single => {
-            let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };
-            let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance(), &spawn);
+    let Ok(spawn) = LabelValue::parse(own.spawn.as_str()) else { return Ok(DeletionAnswer::Gone) };
+    let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance(), &spawn);
+    let routes = context.route_kinds(place);
+    match (reclaim, kept_namespace) {
+        (NamespaceReclaim::Delete, Some(uid)) => {
+            let own = OwnedObject { uid: Some(uid), ..own };
+            deleter.empty_namespace(namespace, own, &selector, &routes, within).await
+        }
+        (NamespaceReclaim::Delete, None) => deleter.delete_namespace(namespace, own, within).await,
+        (NamespaceReclaim::Retain | NamespaceReclaim::Single, _) => {
             let shared = context.is_shared(place);
-            let routes = context.route_kinds(place);
             deleter.delete_lab_objects(namespace, &selector, shared, &routes, within).await
         }
     }

@@ -7,15 +7,17 @@ use jiff::Timestamp;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
-use wasmspawner_core::lifecycle::{Blame, Event, Failure, RecordState, Request, plan};
+use wasmspawner_core::lifecycle::{Blame, Event, Failure, Phase, RecordState, Request, plan};
 use wasmspawner_core::record::{Place, SpawnStatus};
 
 use super::accept::desired;
 use super::bind::{ToBind, bind};
-use super::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
+use super::place_observer::PlaceObserver;
+use super::requests::{self, PlaceOfCreation, PoolSized, Remaining, RestToDelete, TaskResult};
 use super::{Driver, Preparation, pool};
-use crate::decide::Destination;
 use crate::decide::again::CutOff;
+use crate::decide::{Decided, Destination};
+use crate::labs::message::Message;
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{CreatedLab, on_behalf_of};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
@@ -39,11 +41,19 @@ impl Driver {
         let Some(record) = &self.record else { return RecordState::Missing };
         let operation = &record.spec.operation;
         let elsewhere = self.observer.as_ref().is_some_and(|observer| *observer.place() != record.spec.place);
+        let own_namespace = self.observer.as_ref().and_then(PlaceObserver::own_namespace);
+        let same_namespace = own_namespace == record.spec.own_namespace.as_ref();
+        if !same_namespace && own_namespace.is_some_and(|own| own.deleted) {
+            return RecordState::KeepsNamespace;
+        }
+        // The record of a lab that is starting is written when it is ready.
+        let same_namespace = same_namespace || matches!(self.lab.phase, Phase::Starting(_));
         let same_operation = self.lab.operation.is_none_or(|now| now.job_id == operation.id);
         if same_operation
             && record.spec.desired == desired(&self.lab)
             && record.status.as_ref() == Some(&SpawnStatus::from_lab(&self.lab))
             && !elsewhere
+            && same_namespace
         {
             RecordState::Current
         } else if elsewhere {
@@ -79,11 +89,16 @@ impl Driver {
                 let decided = Arc::clone(decided);
                 let Some(observer) = &mut self.observer else { return };
                 observer.creation_begins();
-                let (spawn, cluster) =
-                    (observer.spawn().to_owned(), observer.place().kind.cluster().cloned());
+                let place = PlaceOfCreation {
+                    cluster: observer.place().kind.cluster().cloned(),
+                    spawn: observer.spawn().to_owned(),
+                    kept_namespace: observer.kept_namespace().map(|kept| kept.uid),
+                };
                 self.cancel_create = CancellationToken::new();
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
-                self.spawn_task(request, requests::create(context, decided, cluster, spawn, within, cancel));
+                let (labs, key, job_id) = (self.labs.clone(), self.key.clone(), self.job_id());
+                let note = move |note| labs.tell(&key, Message::CreationNoted(job_id, note));
+                self.spawn_task(request, requests::create(context, decided, place, within, cancel, note));
             }
             Request::StopChildren if self.key.is_lab() => {
                 let (labs, lab) = (self.labs.clone(), self.key.lab.clone());
@@ -115,6 +130,7 @@ impl Driver {
                     own: requests::own(observer, observer.namespace().map(|namespace| namespace.uid)),
                     remains: observer.remains().to_vec(),
                     reclaim: self.context.reclaim(&self.key, observer.place()),
+                    kept_namespace: observer.namespace_to_keep(),
                 };
                 self.spawn_task(request, requests::delete_rest(context, rest, within));
             }
@@ -176,7 +192,7 @@ impl Driver {
         self.lab.in_flight.begin(request);
     }
 
-    fn cancel(&mut self, request: Request) {
+    pub(super) fn cancel(&mut self, request: Request) {
         if matches!(request, Request::Bind | Request::Create | Request::SizePool) {
             // A creation ends by itself when it is cancelled, and then reports what it has created.
             return self.cancel_create.cancel();
@@ -201,6 +217,8 @@ impl Driver {
                 self.lab.in_flight.answered(request, now);
                 self.on_answer(answer);
             }
+            // The process ends. Another goes on with the lab.
+            Err(error) if error.is_cancelled() => {}
             Err(error) => {
                 tracing::error!(%error, ?request, "a task of a lab's driver panicked");
                 self.context.metrics.panicked();
@@ -213,6 +231,10 @@ impl Driver {
 
     fn on_answer(&mut self, answer: TaskResult) {
         match answer {
+            TaskResult::Decided(Ok(decided)) if self.needs_another_namespace(&decided) => {
+                self.on_event(Event::NamespaceDiffers);
+                self.observe();
+            }
             TaskResult::Decided(Ok(decided)) => {
                 let terms = decided.terms;
                 let about = decided.about.with_workers_of(&self.about);
@@ -253,7 +275,7 @@ impl Driver {
             TaskResult::Created(result) => self.on_created(result),
             TaskResult::PutIn(result) => {
                 if let (Ok(()), Some(observer)) = (&result, &mut self.observer) {
-                    observer.created();
+                    observer.created(None);
                 }
                 self.on_event(Event::Created(result));
                 self.observe();
@@ -309,6 +331,17 @@ impl Driver {
         self.start_planned_requests();
     }
 
+    /// True if the namespace of the earlier lab was kept, and this lab cannot have it.
+    fn needs_another_namespace(&self, decided: &Decided) -> bool {
+        let kept = self.observer.as_ref().and_then(PlaceObserver::kept_namespace);
+        let (Preparation::Approved(_), Destination::OwnPod { .. }, Some(kept)) =
+            (&self.preparation, &decided.destination, kept)
+        else {
+            return false;
+        };
+        decided.objects.kept_namespace_as() != kept.kept_as.as_deref()
+    }
+
     fn on_created(&mut self, result: Result<Box<CreatedLab>, Failure>) {
         if let Some(observer) = &mut self.observer {
             let cluster = self.context.cluster(observer.place());
@@ -317,7 +350,7 @@ impl Driver {
                     cluster.store.put_namespace(namespace);
                 }
                 cluster.store.put_pod(&created.pod);
-                observer.created();
+                observer.created(created.namespace.as_ref().and_then(|made| made.metadata.uid.clone()));
             } else {
                 // A read that was made meanwhile does not count, because objects may have been created after
                 // it.
@@ -334,7 +367,7 @@ impl Driver {
             if left.objects_gone {
                 observer.rest_is_gone();
                 let cluster = self.context.cluster(observer.place());
-                if observer.namespace().is_some() {
+                if observer.namespace().is_some() && !left.namespace_kept {
                     let uid = observer.namespace().map(|namespace| namespace.uid);
                     let name = observer.place().namespace.as_str();
                     cluster.store.remove_namespace(name, uid.as_deref());

@@ -229,6 +229,7 @@ pub(crate) fn failure(error: &KubernetesError) -> Failure {
         KubernetesError::StillBeingDeleted { .. } => {
             "A part of an earlier lab is still being deleted; try again in a moment".to_owned()
         }
+        KubernetesError::ClaimBeingDeleted { .. } => format!("The lab was not ready in time: {error}"),
         KubernetesError::Taken { kind, name } => {
             format!(
                 "The {kind} {name} that this lab would have exists already and belongs to somebody else; please tell the site's administrators"

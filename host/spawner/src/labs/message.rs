@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 use wasmspawner_core::children::dask::Resize;
 use wasmspawner_core::custom_resource::environment::ClusterRef;
+use wasmspawner_core::lifecycle::CreationNote;
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::record::volumes::Release;
 
@@ -48,6 +49,8 @@ pub(crate) enum Message {
     ClusterAway(Option<ClusterRef>, bool),
     /// The environment variables of the spawn whose record has this uid were read from the cluster.
     Env { spawn: String, env: BTreeMap<String, String> },
+    /// Something about the creation of the objects of this operation, for the user.
+    CreationNoted(Option<JobId>, CreationNote),
     /// Remove the lab if it has failed, no matter how recently, because its user has many such labs.
     ForgetFailure,
     /// Do the periodic work.

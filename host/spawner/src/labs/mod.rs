@@ -5,6 +5,7 @@ pub(crate) mod env;
 pub(crate) mod kernel_links;
 pub(crate) mod lab_events;
 pub(crate) mod message;
+pub(crate) mod pod_logs;
 pub(crate) mod pool_links;
 pub(crate) mod quota_claims;
 pub(crate) mod registry;
@@ -31,6 +32,7 @@ use wasmspawner_core::users::identity::Identity;
 use self::answer::{answer_by, answered};
 use self::kernel_links::KernelLinks;
 use self::message::{Message, StopRequest, Waiting};
+use self::pod_logs::LogReaders;
 use self::pool_links::PoolLinks;
 use self::quota_claims::QuotaClaims;
 use self::registry::{Handle, Registry};
@@ -58,6 +60,7 @@ pub struct Labs {
     known: Arc<watch::Sender<bool>>,
     draining: Arc<AtomicBool>,
     user_locks: Arc<PerKey<Username>>,
+    log_readers: Arc<LogReaders>,
     kernel_links: Arc<KernelLinks>,
     pool_links: Arc<PoolLinks>,
     quota_claims: Arc<QuotaClaims>,
@@ -88,6 +91,7 @@ impl Labs {
             known: Arc::default(),
             draining: Arc::default(),
             user_locks: Arc::new(PerKey::one()),
+            log_readers: Arc::default(),
             kernel_links: Arc::default(),
             pool_links: Arc::default(),
             quota_claims: Arc::default(),

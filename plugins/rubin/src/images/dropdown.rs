@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use wasmspawner_sdk::Section;
 
-use crate::date::Date;
+use crate::date::{Date, moment};
 use crate::duration;
 use crate::tag::{Kind, Tag, Version};
 
@@ -20,7 +20,8 @@ struct Filter {
     number: Option<usize>,
     /// The maximum age in milliseconds.
     age: Option<u64>,
-    cutoff_date: Option<Date>,
+    /// In milliseconds since the Unix epoch.
+    cutoff_date: Option<i64>,
     cutoff_version: Option<Version>,
     cutoff_build: Option<u64>,
 }
@@ -74,7 +75,7 @@ impl Filter {
         Self {
             number: filter.optional("number"),
             age: filter.parsed("age", duration::seconds).map(|seconds| seconds * 1000),
-            cutoff_date: filter.parsed("cutoffDate", Date::parse),
+            cutoff_date: filter.parsed("cutoffDate", moment),
             cutoff_version: filter.parsed("cutoffVersion", Version::parse),
             cutoff_build: filter.optional("cutoffBuild"),
         }
@@ -87,7 +88,7 @@ impl Filter {
         if tag.date.is_some_and(|date| begins_before(date, oldest)) {
             return Some("It is older than the images in the list.".into());
         }
-        if tag.date.is_some_and(|date| begins_before(date, self.cutoff_date.map(Date::start_millis))) {
+        if tag.date.is_some_and(|date| begins_before(date, self.cutoff_date)) {
             return Some("It is from before the first day whose images are in the list.".into());
         }
         if tag.has_release_version()
@@ -159,6 +160,14 @@ mod tests {
             ["exp_d_2025_02_26", "exp_r29_0_0_rc1", "exp_x"]
         );
         assert_eq!(listed(&json!({"releaseCandidate": filter}), &tags), tags, "another type");
+    }
+
+    #[test]
+    fn a_day_that_begins_before_the_cutoff_is_not_listed() {
+        let tags = ["d_2025_02_28", "d_2025_02_27", "w_2025_09"];
+        assert_eq!(listed(&json!({"daily": {"cutoffDate": "2025-02-27T00:00:00Z"}}), &tags), tags);
+        let later = json!({"daily": {"cutoffDate": "2025-02-27T12:00:00+01:00"}});
+        assert_eq!(listed(&later, &tags), ["d_2025_02_28", "w_2025_09"]);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::owned;
 use crate::tag::{Kind, Tag};
 
 /// Keys of Nublado that the service itself decides about.
-const OWNED: [(&str, &str); 2] = [
+const OWNED: [(&str, &str); 3] = [
+    ("prepullTimeout", "the service pulls images; set `images.prepull.time_limit` in its configuration"),
     ("refreshInterval", "the service reads the registry; set `images.refresh_every` in its configuration"),
     ("dockerCredentialsPath", owned::REGISTRY_LOGINS),
 ];
@@ -31,7 +32,7 @@ pub(crate) struct Offer {
 
 impl Offer {
     pub(crate) fn read(images: &mut Section<'_>) -> Self {
-        owned::refuse(images, &OWNED);
+        owned::ignore(images, &OWNED);
         if !images.has("source") {
             images.problem("source", "is missing");
         }

@@ -4,7 +4,7 @@ use crate::owned;
 
 /// Reads the repository of the lab images, such as `docker.io/lsstsqre/sciplat-lab`.
 pub(super) fn repository(source: &mut Section<'_>) -> String {
-    owned::refuse(source, &[("credentialsPath", owned::REGISTRY_LOGINS)]);
+    owned::ignore(source, &[("credentialsPath", owned::REGISTRY_LOGINS)]);
     let kind: String = source.required("type");
     match kind.as_str() {
         "docker" => {

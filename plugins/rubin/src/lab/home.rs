@@ -46,11 +46,20 @@ impl Home {
             }
         }
         if home.prefix != "/home" || home.schema != Schema::Username || !home.suffix.is_empty() {
-            let passwd = "the lab's /etc/passwd has /home/USERNAME; only HOME, the working directory and NUBLADO_HOME \
-                          are this home";
+            let home = home.template();
+            let passwd =
+                format!("set `lab.user_files.home` of the service's configuration to {home} for /etc/passwd");
             lab.warning("", &format!("homes are not /home/USERNAME: {passwd}"));
         }
         home
+    }
+
+    /// The homes as a template of the service.
+    fn template(&self) -> String {
+        let Self { prefix, schema, suffix } = self;
+        let initial = if *schema == Schema::Username { "" } else { "/{username:.1}" };
+        let suffix = if suffix.is_empty() { String::new() } else { format!("/{suffix}") };
+        format!("{prefix}{initial}/{{username}}{suffix}")
     }
 
     /// The directory of the homes.

@@ -1,19 +1,46 @@
-use wasmspawner_sdk::pod::{EnvVar, InitContainer, Resources, SecurityProfile};
+use wasmspawner_sdk::pod::{EnvVar, InitContainer, Mount, Resources, SecurityProfile};
 use wasmspawner_sdk::{Section, User};
 
 use super::distinct::Distinct;
+use super::home::Home;
 use super::storage::Storage;
 
 /// A container that ends before the lab starts, such as one that creates homes.
 pub(crate) struct Init(InitContainer);
 
+/// The name of the container that makes homes.
+const INITHOME: &str = "inithome";
+
+/// The image of that container, unless `inithomeImage` names another: that of Nublado itself.
+const INITHOME_IMAGE: &str = "ghcr.io/lsst-sqre/nublado:15.1.0";
+
 impl Init {
-    pub(super) fn read_all(lab: &mut Section<'_>, storage: &Storage) -> Vec<Self> {
+    pub(super) fn read_all(lab: &mut Section<'_>, storage: &Storage, home: &Home) -> Vec<Self> {
         let mut names = Distinct::default();
-        lab.list("initContainers", |init| {
+        let image = lab.section("inithomeImage", image);
+        let is_standard: bool = lab.or_default("standardInithome");
+        let standard = is_standard.then(|| Self::inithome(image, storage.home_mounts(home)));
+        let listed = lab.list("initContainers", |init| {
             let read = Self::read(init, storage);
             names.add(init, "name", &read.0.name);
+            if is_standard && read.0.name == INITHOME {
+                init.problem(
+                    "name",
+                    "is the container of `standardInithome`, too; set that to false, or remove this one",
+                );
+            }
             read
+        });
+        standard.into_iter().chain(listed).collect()
+    }
+
+    /// The container that makes homes as root (`standardInithome`), the first one.
+    fn inithome(image: Option<String>, mounts: Vec<Mount>) -> Self {
+        Self(InitContainer {
+            command: ["nublado", "inithome"].map(String::from).to_vec(),
+            mounts,
+            profile: SecurityProfile::Privileged,
+            ..InitContainer::new(INITHOME, image.unwrap_or_else(|| INITHOME_IMAGE.to_owned()))
         })
     }
 

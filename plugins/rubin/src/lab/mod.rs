@@ -22,36 +22,34 @@ pub(crate) use storage::Storage;
 
 use crate::owned;
 
-/// Keys of Nublado that the service itself decides about.
-const OWNED: [(&str, &str); 7] = [
-    (
-        "files",
-        "the service makes no files; put them into the image or on a volume, or into a Secret that `lab.secrets` of the \
-         service's configuration lists, and mount its keys with `secrets` here",
-    ),
-    ("namespaceAnnotations", "set `lab.annotations` in the service's configuration instead"),
+/// Keys of Nublado that the service itself decides about, and those that concern files of Nublado's own images.
+const OWNED: [(&str, &str); 15] = [
+    ("application", "set `lab.argo_cd.instance` in the service's configuration"),
+    ("enableCstLandingPage", LAB_CONFIG),
+    ("enableLandingPage", LAB_CONFIG),
+    ("enableQueriesMenu", LAB_CONFIG),
+    ("enableRubinQueryMenu", LAB_CONFIG),
+    ("enableTutorialsMenu", LAB_CONFIG),
+    ("fileBrowserRoot", LAB_CONFIG),
+    ("files", "set `lab.files` in the service's configuration"),
+    ("fsGroupPrimary", "the service sets the group of volumes where it is needed"),
+    ("namespaceAnnotations", "set `lab.annotations` in the service's configuration"),
     (
         "namespacePrefix",
-        "set `names.namespace` in the service's configuration instead, such as `nublado-{user_server}`",
+        "set `names.namespace` in the service's configuration, such as `nublado-{user_server}`",
     ),
-    ("nss", "set `lab.user_files.passwd` and `lab.user_files.group` in the service's configuration instead"),
+    ("nss", "set `lab.user_files.passwd` and `lab.user_files.group` in the service's configuration"),
     (
         "pullSecret",
-        "list it in `lab.secrets` of the service's configuration instead: {name: NAME, key: .dockerconfigjson, \
+        "list it in `lab.secrets` of the service's configuration: {name: NAME, key: .dockerconfigjson, \
          pull_secret: true}",
     ),
-    ("standardInitcontainers", STANDARD_INIT),
-    ("standardInithome", STANDARD_INIT),
-];
-
-const STANDARD_INIT: &str =
-    "there are no built-in init containers; list the container that makes homes in `initContainers`";
-
-/// Keys of Nublado that change nothing for users.
-const IGNORED: [(&str, &str); 2] = [
-    ("application", "set `lab.argo_cd.instance` in the service's configuration"),
     ("reconcileInterval", "set `limits.reconcile_every` in the service's configuration"),
+    ("standardInitcontainers", "write `standardInithome`"),
 ];
+
+const LAB_CONFIG: &str =
+    "there is no file lab-config.json in labs; set the variables that the image reads in `env`";
 
 /// The settings of every lab of the site, and the sizes that users choose from.
 #[derive(Default)]
@@ -69,14 +67,13 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn read(lab: &mut Section<'_>) -> Self {
-        owned::refuse(lab, &OWNED);
-        owned::ignore(lab, &IGNORED);
+        owned::ignore(lab, &OWNED);
         let home = Home::read(lab);
         let storage = Storage::read(lab, &home);
         Self {
             sizes: Sizes::read(lab),
             env: env::read(lab),
-            init_containers: Init::read_all(lab, &storage),
+            init_containers: Init::read_all(lab, &storage, &home),
             secrets: Secrets::read(lab),
             placement: Placement::read(lab),
             start_command: env::start_command(lab),

@@ -41,13 +41,11 @@ impl Secrets {
             let read = Secret { key, env: secret.optional("env"), path: secret.optional("path") };
             if read.env.is_none() && read.path.is_none() {
                 let entry = format!("{{name: {name}, key: {}}}", read.key);
-                secret.problem(
-                    "",
-                    format!(
-                        "move it to `lab.secrets` of the service's configuration, as {entry}; the lab \
-                    finds it in the folder `lab.secrets_path`"
-                    ),
+                let message = format!(
+                    "has no effect; list it in `lab.secrets` of the service's configuration, as {entry}: the lab finds \
+                     it in the folder `lab.secrets_path`"
                 );
+                secret.warning("", &message);
             }
             read
         });

@@ -25,7 +25,12 @@ pub(crate) struct Storage {
     pub(crate) volumes: Vec<Volume>,
     pub(crate) mounts: Vec<Mount>,
     tmp_in_memory: bool,
+    /// The volume with the homes.
+    homes: String,
 }
+
+/// The name of the volume with the homes, unless `homeVolumeName` names another.
+const HOMES: &str = "home";
 
 impl Storage {
     pub(super) fn read(lab: &mut Section<'_>, home: &Home) -> Self {
@@ -42,15 +47,23 @@ impl Storage {
             }
             volume
         });
-        let mut storage = Self { volumes, mounts, tmp_in_memory: tmp_in_memory(lab) };
+        let home_volume: Option<String> = lab.optional("homeVolumeName");
+        let homes = home_volume.clone().unwrap_or_else(|| HOMES.to_owned());
+        let mut storage = Self { volumes, mounts, tmp_in_memory: tmp_in_memory(lab), homes };
         let further = lab.list("volumeMounts", |entry| {
             let mount = storage.mount(entry);
             paths.add(entry, "containerPath", &mount.path);
             mount
         });
         storage.mounts.extend(further);
-        if let Some(name) = lab.optional::<String>("homeVolumeName") {
+        if let Some(name) = home_volume {
             storage.mount_homes(lab, name, home.prefix());
+        }
+        if lab.or_default::<bool>("standardInithome") && !storage.has(&storage.homes) {
+            lab.problem(
+                "standardInithome",
+                format!("there is no volume `{}` with the homes (`homeVolumeName`)", storage.homes),
+            );
         }
         storage
     }
@@ -67,6 +80,12 @@ impl Storage {
         } else {
             self.mounts.push(Mount::new(name, prefix));
         }
+    }
+
+    /// The mounts of the volume with the homes, as the lab has them; or one where the homes are.
+    pub(super) fn home_mounts(&self, home: &Home) -> Vec<Mount> {
+        let mounts: Vec<_> = self.mounts.iter().filter(|mount| mount.volume == self.homes).cloned().collect();
+        if mounts.is_empty() { vec![Mount::new(&self.homes, home.prefix())] } else { mounts }
     }
 
     fn has(&self, volume: &str) -> bool {

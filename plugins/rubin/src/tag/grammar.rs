@@ -42,6 +42,7 @@ fn release_candidate(text: &str) -> Option<Tag> {
     let ([major, minor, patch], rest) = release_numbers(text)?;
     let (candidate, rest) = rest.strip_prefix("_rc").and_then(digits)?;
     let version = version(major, minor, patch, Some(candidate))?;
+    let Version { major, minor, patch, .. } = version;
     let shown = format!("r{major}.{minor}.{patch}-rc{candidate}");
     with_suffixes(Kind::ReleaseCandidate, &shown, version, None, rest)
 }
@@ -49,8 +50,8 @@ fn release_candidate(text: &str) -> Option<Tag> {
 /// Parses `r<major>_<minor>_<patch>` and suffixes.
 fn release(text: &str) -> Option<Tag> {
     let ([major, minor, patch], rest) = release_numbers(text)?;
-    let shown = format!("r{major}.{minor}.{patch}");
-    with_suffixes(Kind::Release, &shown, version(major, minor, patch, None)?, None, rest)
+    let version = version(major, minor, patch, None)?;
+    with_suffixes(Kind::Release, &format!("r{version}"), version, None, rest)
 }
 
 fn release_numbers(text: &str) -> Option<([&str; 3], &str)> {
@@ -64,9 +65,8 @@ fn release_numbers(text: &str) -> Option<([&str; 3], &str)> {
 fn old_release(text: &str) -> Option<Tag> {
     let (numbers, rest) = text.strip_prefix('r').and_then(digits)?;
     let (major, minor) = numbers.split_at_checked(2).filter(|(_, minor)| minor.len() == 1)?;
-    let shown = format!("r{major}.{minor}.0");
-    with_suffixes(Kind::Release, &shown, version(major, minor, "0", None)?, None, rest)
-        .filter(|_| rest.is_empty())
+    let version = version(major, minor, "0", None)?;
+    with_suffixes(Kind::Release, &format!("r{version}"), version, None, rest).filter(|_| rest.is_empty())
 }
 
 /// Parses `w_<year>_<week>` and suffixes.

@@ -6,6 +6,9 @@ use super::*;
 fn a_tag_says_what_its_image_is() {
     for (text, kind, name) in [
         ("r29_0_0", Kind::Release, "Release r29.0.0"),
+        ("r030_00_09", Kind::Release, "Release r30.0.9"),
+        ("r030_00_09_rc01", Kind::ReleaseCandidate, "Release Candidate r30.0.9-rc01"),
+        ("exp_r030_00_09", Kind::Experimental, "Experimental Release r30.0.9"),
         ("r29_0_0_rc2x", Kind::Release, "Release r29.0.0 [rc2x]"),
         ("r170", Kind::Release, "Release r17.0.0"),
         ("r170_rsp1", Kind::Unknown, "r170_rsp1"),
@@ -33,6 +36,22 @@ fn an_alias_is_called_by_its_name_and_its_target() {
     assert_eq!(alias_of("recommended", "w_2025_07"), "Recommended (Weekly 2025_07)");
     assert_eq!(alias_of("recommended_k0004", "r29_0_0"), "Recommended K0004 (Release r29.0.0)");
     assert_eq!(alias_of("latest-arm64", "w_2025_07-arm64"), "Latest (Weekly 2025_07) [arm64]");
+    assert_eq!(
+        alias_of("recommended_c0027-arm64", "w_2025_07_c0040.002_rsp7-arm64"),
+        "Recommended (Weekly 2025_07, SAL Cycle 0040, Build 002, RSP Build 7) [arm64]",
+        "neither the cycle nor the architecture of the alias is named twice"
+    );
+}
+
+#[test]
+fn the_cycle_counts_before_the_build_of_the_image() {
+    let mut tags =
+        ["w_2025_07_rsp9", "w_2025_07_c0040.002", "w_2025_07_c0041.001_rsp1", "w_2025_07_c0040.001_rsp8"];
+    tags.sort_by(|left, right| Tag::parse(left).newest_first(&Tag::parse(right)));
+    assert_eq!(
+        tags,
+        ["w_2025_07_c0041.001_rsp1", "w_2025_07_c0040.002", "w_2025_07_c0040.001_rsp8", "w_2025_07_rsp9"]
+    );
 }
 
 #[test]

@@ -215,6 +215,29 @@ fn init_containers_are_told_whose_home_they_make() {
 }
 
 #[test]
+fn the_standard_container_makes_homes_where_the_lab_has_them() {
+    let mut config = example();
+    config["lab"]["standardInithome"] = json!(true);
+    config["lab"]["initContainers"] =
+        json!([{"name": "later", "image": {"repository": "setup", "tag": "1"}}]);
+    let lab = site(&config).customize(&ada(), &json!({})).unwrap();
+    let init = &lab.init_containers[0];
+    assert_eq!((init.name.as_str(), init.profile), ("inithome", SecurityProfile::Privileged));
+    assert_eq!(
+        (init.image.as_str(), init.command.join(" ")),
+        ("ghcr.io/lsst-sqre/nublado:15.1.0", "nublado inithome".into())
+    );
+    let mounts: Vec<_> =
+        init.mounts.iter().map(|mount| (mount.volume.as_str(), mount.path.as_str())).collect();
+    assert_eq!(mounts, [("home", "/home")]);
+    assert!(init.env.iter().any(|variable| variable.name == "NUBLADO_HOME"));
+    assert_eq!(lab.init_containers[1].name, "later");
+    config["lab"]["inithomeImage"] = json!({"repository": "registry.example.org/nublado", "tag": "16"});
+    let lab = site(&config).customize(&ada(), &json!({})).unwrap();
+    assert_eq!(lab.init_containers[0].image, "registry.example.org/nublado:16");
+}
+
+#[test]
 fn the_pod_is_placed_and_started_as_configured() {
     let lab = pod(&json!({}));
     assert_eq!(lab.node_selector[0].name, "node_pool");

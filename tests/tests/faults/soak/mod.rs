@@ -24,7 +24,7 @@ const RUNS: u64 = 50;
 /// Time after which no further schedule begins, by default.
 const TIME: Duration = Duration::from_mins(1);
 /// The number of schedules that run in parallel, each with its own cluster and service. Every second one has retained
-/// namespaces.
+/// namespaces, every fourth keeps those of labs for a moment.
 const LANES: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,7 +32,14 @@ async fn after_random_faults_the_cluster_holds_no_leftovers() {
     run_all(RUNS, LANES, async |lane, schedules: Schedules| {
         let mut setup = Setup::start(|config| {
             limits(config);
-            config["kubernetes"]["namespaces"] = json!(if lane % 2 == 0 { "delete" } else { "retain" });
+            match lane % 4 {
+                0 => config["kubernetes"]["delete_namespaces_after"] = json!("0s"),
+                2 => {}
+                _ => {
+                    config["kubernetes"]["namespaces"] = json!("retain");
+                    config["kubernetes"]["delete_namespaces_after"] = Value::Null;
+                }
+            }
         })
         .await;
         let mut done = 0;

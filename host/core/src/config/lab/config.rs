@@ -1,8 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ENV_KEY_PREFIX, LabSection, LabService, REQUEST_KEY, ReservedEnv, SecretKey, TOKEN_KEY};
+use super::user_files::HOME;
+use super::{ENV_KEY_PREFIX, LabSection, LabService, REQUEST_KEY, ReservedEnv, SecretKey, TOKEN_KEY, files};
 use crate::config::NamespaceReclaim;
 use crate::names::{EnvName, Fields, LabelKey, LabelValue, Template, TemplateScope};
+use crate::users::identity::{Identity, in_user_files};
 use crate::values::field_error::FieldError;
 use crate::values::path;
 
@@ -19,6 +21,8 @@ pub struct LabConfig {
     pub api_url: Option<String>,
     reserved: ReservedEnv,
     working_dir: Option<Template>,
+    /// Absent if homes are where they are by default.
+    home: Option<Template>,
     env: BTreeMap<EnvName, Template>,
     labels: BTreeMap<LabelKey, Template>,
     annotations: BTreeMap<LabelKey, Template>,
@@ -34,6 +38,7 @@ impl LabConfig {
                 .working_dir
                 .as_ref()
                 .and_then(|text| template("lab.working_dir", text, &mut errors)),
+            home: home(&section.user_files.home, &mut errors),
             env: templates("lab.env", &section.env, &mut errors),
             labels: templates("lab.labels", &section.labels, &mut errors),
             annotations: templates("lab.annotations", &section.annotations, &mut errors),
@@ -70,6 +75,11 @@ impl LabConfig {
     /// The directory in which every lab starts, if the site sets one.
     pub fn working_dir(&self, fields: &Fields) -> Option<String> {
         self.working_dir.as_ref().map(|template| template.render(fields))
+    }
+
+    /// The user's home.
+    pub fn home(&self, fields: &Fields, identity: &Identity) -> String {
+        self.home.as_ref().map_or_else(|| identity.home(), |template| in_path(&template.render(fields)))
     }
 
     /// The environment variables that the site gives every lab.
@@ -158,12 +168,36 @@ impl LabConfig {
         {
             errors.push(FieldError::new("lab.readiness_probe", "seconds and threshold must be at least 1"));
         }
-        for (key, files) in [("passwd", &config.user_files.passwd), ("group", &config.user_files.group)] {
-            if !files.is_empty() && !files.ends_with('\n') {
+        errors.extend(files::check(&config.files, config.secrets_path.as_deref()));
+        for (key, lines) in [("passwd", &config.user_files.passwd), ("group", &config.user_files.group)] {
+            if !lines.is_empty() && !lines.ends_with('\n') {
                 errors.push(FieldError::new(format!("lab.user_files.{key}"), "must end with a line break"));
             }
         }
     }
+}
+
+/// Reads the template of homes.
+fn home(text: &str, errors: &mut Vec<FieldError>) -> Option<Template> {
+    const KEY: &str = "lab.user_files.home";
+    if text == HOME {
+        return None;
+    }
+    if !path::is_absolute(&text.replace(':', "")) {
+        errors.push(FieldError::new(KEY, format!("{text:?} is not an absolute path")));
+    }
+    match Template::parse(KEY, text, TemplateScope::Rest) {
+        Ok(template) => Some(template),
+        Err(error) => {
+            errors.push(FieldError::new(KEY, error.problem.to_string()));
+            None
+        }
+    }
+}
+
+/// Replaces what would end the field or the line in `/etc/passwd`. Usernames may contain it.
+fn in_path(home: &str) -> String {
+    home.split('/').map(in_user_files).collect::<Vec<_>>().join("/")
 }
 
 fn template(key: &str, text: &str, errors: &mut Vec<FieldError>) -> Option<Template> {
@@ -196,6 +230,7 @@ fn rendered<K: Ord + Clone>(templates: &BTreeMap<K, Template>, fields: &Fields) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::{NameTemplates, NamesConfig, ServerName, Username};
 
     fn parse(yaml: &str) -> Result<LabConfig, Vec<FieldError>> {
         LabConfig::parse(serde_saphyr::from_str(yaml).unwrap(), LabelValue::constant("test"))
@@ -215,9 +250,10 @@ working_dir: '/home/{user}'
 env: {A: '{', JUPYTERHUB_API_URL: x}
 labels: {example.org/a: '{nope}'}
 secrets_path: secrets
+files: {settings.yaml: ''}
 reserved_env: ['JUPYTERHUB_*', '*B', 'C D']
 readiness_probe: {period_seconds: 0}
-user_files: {passwd: 'root:x:0:0::/:/bin/sh'}
+user_files: {passwd: 'root:x:0:0::/:/bin/sh', home: 'home/{home}'}
 secrets:
   - {name: a, key: token}
   - {name: b, key: k}
@@ -234,6 +270,8 @@ secrets:
             fields,
             [
                 "lab.working_dir",
+                "lab.user_files.home",
+                "lab.user_files.home",
                 "lab.env.A",
                 "lab.labels.example.org/a",
                 "lab.secrets[0].key",
@@ -247,9 +285,25 @@ secrets:
                 "lab.reserved_env[1]",
                 "lab.reserved_env[2]",
                 "lab.readiness_probe",
+                "lab.files.settings.yaml",
                 "lab.user_files.passwd"
             ]
         );
+    }
+
+    #[test]
+    fn homes_are_where_the_site_says() {
+        let identity = Identity::with_numbers(Username::parse("Eve:x").unwrap(), 1, 1);
+        let templates = NameTemplates::parse(&NamesConfig::default()).unwrap();
+        let names = templates.resolve(&identity.username, &ServerName::parse("").unwrap(), None).unwrap();
+        for (template, expected) in [
+            (HOME, "/home/Eve_x"),
+            ("/u/{unescaped_username}/rsp", "/u/Eve_x/rsp"),
+            ("/home/{unescaped_username:.1}/{unescaped_username}", "/home/E/Eve_x"),
+        ] {
+            let lab = parse(&format!("user_files: {{home: '{template}'}}")).unwrap();
+            assert_eq!(lab.home(&names.fields, &identity), expected, "{template}");
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod argo_cd;
 mod certificate;
 mod config;
+mod files;
+mod fs_group;
 mod network_policy;
 mod readiness_probe;
 mod reserved_env;
@@ -14,6 +16,7 @@ mod user_files;
 pub use argo_cd::ArgoCd;
 pub use certificate::{CertificateIssuer, LabCertificate};
 pub use config::LabConfig;
+pub use fs_group::{FsGroup, FsGroupKind};
 pub use network_policy::{EgressRule, NetworkPeer, NetworkPolicyConfig, NetworkPort, Protocol};
 pub use readiness_probe::ReadinessProbe;
 pub use reserved_env::ReservedEnv;

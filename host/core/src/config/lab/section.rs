@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArgoCd, LabService, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
+use super::{ArgoCd, FsGroup, LabService, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
 use crate::names::{DnsLabel, EnvName, LabelKey};
 
 /// What every lab of this site has. Strings marked *template* may contain the fields of the name templates, such as
@@ -37,6 +37,9 @@ pub struct LabSection {
     pub argo_cd: Option<ArgoCd>,
     /// The first lines of the lab's `/etc/passwd` and `/etc/group`.
     pub user_files: UserFiles,
+    /// Text files in every lab, read-only, by their absolute path; at most 512 KiB together. A policy may mount a volume
+    /// above them, and nothing else in their place.
+    pub files: BTreeMap<String, String>,
     /// Keys of Secrets in the service's own namespace that are copied into every lab's Secret.
     pub secrets: Vec<SiteSecret>,
     /// Absolute path at which the user's token and the copied secrets are mounted as files; `null` to mount none.
@@ -61,6 +64,8 @@ pub struct LabSection {
     pub max_time_limits: MaxTimeLimits,
     /// Parts of the security baseline that are lifted for every lab of the site.
     pub security: SecurityLifts,
+    /// The group to which the files of volumes are given.
+    pub fs_group: FsGroup,
     /// Scheduler of the pod. Default: that of the cluster.
     pub scheduler_name: Option<String>,
     /// Priority class of the pod.
@@ -84,6 +89,7 @@ impl Default for LabSection {
             annotations: BTreeMap::new(),
             argo_cd: Some(ArgoCd::default()),
             user_files: UserFiles::default(),
+            files: BTreeMap::new(),
             secrets: Vec::new(),
             secrets_path: Some("/etc/wasmspawner/secrets".to_owned()),
             network_policy: NetworkPolicyConfig::default(),
@@ -95,6 +101,7 @@ impl Default for LabSection {
             request_env_is_secret: false,
             max_time_limits: MaxTimeLimits::default(),
             security: SecurityLifts::default(),
+            fs_group: FsGroup::default(),
             scheduler_name: None,
             priority_class_name: None,
             runtime_class_name: None,

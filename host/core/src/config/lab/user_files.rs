@@ -9,13 +9,19 @@ pub struct UserFiles {
     pub passwd: String,
     /// The first lines of `/etc/group`.
     pub group: String,
+    /// The user's home, as `/etc/passwd`, the field `{home}` and `NB_HOME` have it. Template, such as
+    /// `/home/{username:.1}/{username}`.
+    pub home: String,
 }
 
 impl Default for UserFiles {
     fn default() -> Self {
-        Self { passwd: PASSWD.to_owned(), group: GROUP.to_owned() }
+        Self { passwd: PASSWD.to_owned(), group: GROUP.to_owned(), home: HOME.to_owned() }
     }
 }
+
+/// The home of a user whom the site does not give another: with the username as it is, and not its slug.
+pub(super) const HOME: &str = "/home/{unescaped_username}";
 
 /// The accounts that own files in common images.
 const PASSWD: &str = "\

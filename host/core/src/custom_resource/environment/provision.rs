@@ -145,7 +145,7 @@ fn rules() -> Vec<PolicyRule> {
         rule("", &["configmaps"], &["list", "create", "patch", "deletecollection"]),
         rule("", &["secrets", "serviceaccounts"], &["create", "patch", "deletecollection"]),
         rule(networking, &["networkpolicies"], &["create", "patch", "deletecollection"]),
-        rule("", &["persistentvolumeclaims"], &["get", "create", "delete"]),
+        rule("", &["persistentvolumeclaims"], &["get", "create", "patch", "delete"]),
         rule("", &["events"], &["list", "watch"]),
     ]
 }

@@ -3,6 +3,7 @@
 
 use super::pull_cause::PullCause;
 use crate::values::credential::redact_line;
+use crate::values::log_lines::printable;
 
 /// Largest length of the cluster's message in characters; the rest is cut off.
 const MAX_DETAIL_CHARS: usize = 300;
@@ -15,7 +16,8 @@ const MAX_LAST_CHARS: usize = 300;
 
 /// Returns the last lines of a log in one line, without credentials. `None` if there is no text.
 pub(super) fn last_words(log: &str) -> Option<String> {
-    let last = log.lines().rev().map(printable).filter(|line| !line.is_empty()).take(MAX_LAST_LINES);
+    let lines = log.lines().rev().map(|line| printable(line).trim().to_owned());
+    let last = lines.filter(|line| !line.is_empty()).take(MAX_LAST_LINES);
     let mut lines: Vec<String> = last.map(|line| redact_line(&line)).collect();
     lines.reverse();
     let text = lines.join(" / ");
@@ -25,23 +27,6 @@ pub(super) fn last_words(log: &str) -> Option<String> {
         Some(_) if cut == 0 => Some(text),
         Some((begin, _)) => Some(format!("...{}", &text[begin..])),
     }
-}
-
-/// Returns a line without the sequences and characters with which programs control a terminal.
-fn printable(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c == '\u{1b}' {
-            // A sequence such as `ESC [ 1 ; 31 m` ends with a letter.
-            let _ = chars.by_ref().find(char::is_ascii_alphabetic);
-        } else if c == '\t' {
-            text.push(' ');
-        } else if !c.is_control() {
-            text.push(c);
-        }
-    }
-    text.trim().to_owned()
 }
 
 /// Returns `text`, followed by the last lines of a container's log if there are any.

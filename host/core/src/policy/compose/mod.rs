@@ -201,6 +201,9 @@ fn check_storage(
         if config.secrets_path.as_deref() == Some(mount.path.trim_end_matches('/')) {
             return Err(blamed(field, "is where the lab finds its secrets (`lab.secrets_path`)".to_owned()));
         }
+        if config.files.contains_key(mount.path.trim_end_matches('/')) {
+            return Err(blamed(field, "is a file of the site (`lab.files`)".to_owned()));
+        }
         if mount.path.trim_end_matches('/') == CERTIFICATE_PATH {
             return Err(blamed(field, "is where the lab finds its certificate".to_owned()));
         }

@@ -5,7 +5,7 @@ use crate::policy::Image;
 /// lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Pinned {
-    /// The image already had a digest.
+    /// The image already had a digest, of its own or in its reference.
     Already,
     /// The digest comes from the inventory.
     ByInventory,
@@ -22,7 +22,8 @@ pub(super) fn pin(image: &mut Image, inventory: &Inventory) -> Pinned {
         Ok(reference) => reference,
         Err(error) => return Pinned::Unknown(error.to_string()),
     };
-    if reference.digest.is_some() {
+    if let Some(digest) = reference.digest {
+        image.digest = Some(digest.to_string());
         return Pinned::Already;
     }
     match inventory.digest(&reference) {
@@ -71,13 +72,17 @@ mod tests {
             let mut image = Image { reference: reference.into(), ..Image::default() };
             match pin(&mut image, &inventory) {
                 Pinned::Unknown(reason) => Err(reason),
-                Pinned::Already => Ok(None),
-                Pinned::ByInventory => Ok(image.digest),
+                Pinned::Already | Pinned::ByInventory => Ok((image.digest.clone(), image.pinned())),
             }
         };
-        assert_eq!(pinned("lab:1.0"), Ok(Some(digest.to_string())));
-        assert_eq!(pinned("docker.io/library/lab:1.0"), Ok(Some(digest.to_string())), "the same repository");
-        assert_eq!(pinned(&format!("lab@{digest}")), Ok(None));
+        for (reference, run) in [
+            ("lab:1.0", format!("lab:1.0@{digest}")),
+            ("docker.io/library/lab:1.0", format!("docker.io/library/lab:1.0@{digest}")),
+            (&format!("lab@{digest}"), format!("lab@{digest}")),
+            (&format!("quay.io/other:2@{digest}"), format!("quay.io/other:2@{digest}")),
+        ] {
+            assert_eq!(pinned(reference), Ok((Some(digest.to_string()), run)), "{reference}");
+        }
         for (reference, expected) in [
             ("lab:2.0", "docker.io/library/lab has no image \"2.0\""),
             ("quay.io/away:1", "quay.io/away cannot be read: it is away"),

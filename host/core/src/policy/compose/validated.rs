@@ -104,6 +104,14 @@ pub struct ValidatedSpawn {
 }
 
 impl ValidatedSpawn {
+    /// The user's home.
+    pub(crate) fn home(&self) -> String {
+        match self.names.fields.home() {
+            "" => self.identity.home(),
+            home => home.to_owned(),
+        }
+    }
+
     /// Makes the lab answer over TLS. Sets the variables from which JupyterHub's single-user server learns of its
     /// certificate (`singleuser/extension.py`, JupyterHub 6.1).
     pub fn serve_tls(&mut self) {

@@ -5,6 +5,7 @@ mod event;
 mod follow;
 mod forgotten;
 mod lab;
+mod logs;
 mod narrator;
 mod orphans;
 mod refusal;
@@ -37,6 +38,7 @@ Examples:
   wasmspawner labs spawn ada~blueprint=gpu
   wasmspawner labs events ada
   wasmspawner labs show ada --json
+  wasmspawner labs logs ada --previous
   wasmspawner labs stop ada --wait";
 
 /// Shows, starts and stops the labs of a running service.
@@ -61,6 +63,8 @@ enum LabsCommand {
     Spawn(SpawnArgs),
     /// Stop a lab
     Stop(StopArgs),
+    /// Show the last lines that a lab has printed, without what is probably a credential
+    Logs(logs::LogsArgs),
     /// Show the volume claims that a server keeps while it has no lab; with --release, delete them
     Volumes(volumes::VolumesArgs),
     /// List labs that JupyterHub does not know any more, and when each will be stopped
@@ -141,6 +145,7 @@ impl LabsArgs {
                 LabsCommand::Orphans(args) => {
                     orphans::orphans(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
                 }
+                LabsCommand::Logs(args) => logs::logs(&service, &args, out).await.map(|()| ExitCode::SUCCESS),
                 LabsCommand::Volumes(args) => {
                     volumes::volumes(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
                 }

@@ -73,6 +73,13 @@ impl Service {
         self.send(self.request(Method::DELETE, self.lab_url(lab, &[]))).await.map(drop)
     }
 
+    /// Reads the end of a lab's log.
+    pub(super) async fn logs(&self, lab: &LabKey, query: &[(&str, String)]) -> anyhow::Result<Value> {
+        let mut url = self.lab_url(lab, &["logs"]);
+        url.query_pairs_mut().extend_pairs(query);
+        Ok(self.send(self.request(Method::GET, url)).await?.json().await?)
+    }
+
     pub(super) async fn volumes(&self, lab: &LabKey) -> anyhow::Result<Value> {
         Ok(self.send(self.request(Method::GET, self.lab_url(lab, &["volumes"]))).await?.json().await?)
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::Value;
 use wasmspawner_core::names::spawn_key::ChildKind;
 use wasmspawner_core::names::{Fields, NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::usage::{DaysOfUser, PastUse};
@@ -54,7 +55,7 @@ struct CaseUser {
 
 /// A group: its name, optionally with its number.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields, expecting = "a group is its name, or {name: NAME, gid: NUMBER}")]
 enum CaseGroup {
     Name(String),
     Numbered { name: String, gid: Option<u32> },
@@ -156,6 +157,14 @@ impl Default for Case {
 }
 
 impl Case {
+    /// Reads the input of the questions about images: that of a hook, or the answer to `GET /images` alone.
+    pub(super) fn about_images(input: Value) -> Result<Self, serde_json::Error> {
+        if ["repositories", "nodes"].iter().any(|key| input.get(key).is_some()) {
+            return Ok(Self { images: serde_json::from_value(input)?, ..Self::default() });
+        }
+        Self::deserialize(input)
+    }
+
     /// Returns the same case with another user.
     pub(super) fn by(mut self, name: Option<String>, groups: Vec<String>) -> Self {
         self.user.name = name.unwrap_or(self.user.name);
@@ -246,4 +255,45 @@ impl Case {
 fn workload<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Workload, D::Error> {
     let text = String::deserialize(deserializer)?;
     Workload::parse(&text).map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ANSWER: &str = r#"{"nodes": [{"name": "n", "excluded": null}], "repositories": [{"name": "quay.io/lab",
+        "refreshed_at": "2026-01-01T00:00:00Z", "problem": {"message": "m", "since": "s"}, "images": [
+        {"tag": "1", "digest": null, "nodes_with": 1}]}]}"#;
+
+    fn read(input: &Value) -> Result<Case, String> {
+        Case::about_images(input.clone()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_answer_about_images_is_the_input_or_a_part_of_it() {
+        let answer: Value = serde_json::from_str(ANSWER).unwrap();
+        let alone = read(&answer).unwrap();
+        assert_ne!(alone.images, KnownImages::default());
+        let part = read(&json!({"images": answer, "user": {"name": "eve"}})).unwrap();
+        assert_eq!((part.images, part.user.name.as_str()), (alone.images, "eve"));
+        assert_eq!(read(&json!({})).unwrap().images, KnownImages::default());
+    }
+
+    #[test]
+    fn unknown_keys_are_errors() {
+        for (input, named) in [
+            (json!({"image": {}}), "image"),
+            (json!({"images": {"repository": []}}), "repository"),
+            (json!({"repositories": [], "user": {"name": "ada"}}), "user"),
+            (json!({"repositories": [{"name": "lab", "images": [], "tags": []}]}), "tags"),
+            (json!({"repositories": [{"name": "lab", "images": [{"tag": "1", "size": 1}]}]}), "size"),
+            (json!({"nodes": [{"name": "n", "labels": {}}]}), "labels"),
+            (json!({"user": {"name": "ada", "groups": [{"name": "a", "gif": 1}]}}), "a group is its name"),
+        ] {
+            let error = read(&input).unwrap_err();
+            assert!(error.contains(named), "{input}: {error}");
+        }
+    }
 }

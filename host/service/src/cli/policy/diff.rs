@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use wasmspawner_core::values::difference::differences;
 
@@ -45,11 +46,21 @@ pub(super) struct DiffArgs {
     candidate_config: Option<PathBuf>,
 }
 
+/// A call: a case of `policy test`, or an entry of `GET /policies`, whose other keys are known and not read.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AskedCase {
     hook: HookName,
     #[serde(default)]
     input: Case,
+    #[serde(default, rename = "config")]
+    _config: IgnoredAny,
+    #[serde(default, rename = "expect")]
+    _expect: IgnoredAny,
+    #[serde(default, rename = "at")]
+    _at: IgnoredAny,
+    #[serde(default, rename = "places")]
+    _places: IgnoredAny,
 }
 
 #[derive(Debug, Deserialize)]

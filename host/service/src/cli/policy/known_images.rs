@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use wasmspawner_core::images::{
     Inventory, LabNode, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, resolved,
@@ -13,21 +14,28 @@ use wasmspawner_core::values::digest::Digest;
 
 use wasmspawner_registry::inventory::LiveInventory;
 
-/// The service's knowledge about images, in the form of the answer to `GET /images`.
+/// The service's knowledge about images, in the form of the answer to `GET /images`. When and with what success a registry
+/// was asked is known, and not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(default)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct KnownImages {
     repositories: Vec<KnownRepository>,
     nodes: Vec<KnownNode>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct KnownRepository {
     name: Repository,
     images: Vec<KnownImage>,
+    #[serde(default, deserialize_with = "ignored")]
+    refreshed_at: (),
+    #[serde(default, deserialize_with = "ignored")]
+    problem: (),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct KnownImage {
     tag: Tag,
     digest: Option<Digest>,
@@ -36,9 +44,14 @@ struct KnownImage {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct KnownNode {
     name: String,
     excluded: Option<String>,
+}
+
+fn ignored<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    IgnoredAny::deserialize(deserializer).map(|IgnoredAny| ())
 }
 
 impl KnownImages {
@@ -66,7 +79,7 @@ impl KnownImages {
         let mut nodes = NodeImages::default();
         let eligible = self.nodes.iter().filter(|node| node.excluded.is_none());
         for (at, KnownNode { name, .. }) in eligible.enumerate() {
-            let present = self.repositories.iter().flat_map(|KnownRepository { name, images }| {
+            let present = self.repositories.iter().flat_map(|KnownRepository { name, images, .. }| {
                 let present = images.iter().filter(|image| image.nodes_with > at);
                 present.map(move |KnownImage { tag, digest, .. }| match digest {
                     Some(digest) => json!({"names": [format!("{name}:{tag}"), format!("{name}@{digest}")]}),

@@ -1,20 +1,19 @@
 //! `wasmspawner policy run`
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use wasmspawner_core::images::{Needs, PullHistory};
 use wasmspawner_core::policy::form::FormContext;
 
 use super::case::Case;
 use super::hooks::{HookName, is_error, outcome};
-use super::known_images::KnownImages;
 use super::loaded::{PolicyFile, read};
 use crate::cli::labs::print_json;
 use wasmspawner_policies::Patience;
@@ -39,7 +38,8 @@ The input (YAML or JSON), of which everything may be left out:
   images: {repositories: [{name, images: [{tag, digest, nodes_with}]}], nodes: [{name}]}    # as GET /images
 
 The answer is the policy's, in JSON, without what has no value; a refusal is {\"error\": {\"kind\": \"denied\", \"message\": ..}} and the
-exit code 1. The hook `images` prints all that follows from the images which the input has in the form of GET /images.";
+exit code 1. The hook `images` prints all that follows from the images of the input; its input may also be the answer of GET
+/images alone.";
 
 /// Arguments of `policy run`.
 #[derive(Debug, Args)]
@@ -108,10 +108,12 @@ impl RunArgs {
 
     /// Prints the answers of the policy to all questions about images.
     async fn images(&self, out: &mut impl Write) -> anyhow::Result<()> {
-        let known: KnownImages = self.input.as_deref().map(read).transpose()?.unwrap_or_default();
-        let policies = self.policy.load(self.policy.config()?, known.inventory()?).await?;
-        let case = Case::default().by(self.user.clone(), self.groups.clone());
-        let context = FormContext { user: case.user(), server: String::new() };
+        let input: Value = self.input.as_deref().map(read).transpose()?.unwrap_or_else(|| json!({}));
+        let named = || self.input.as_deref().unwrap_or(Path::new("-")).display().to_string();
+        let case = Case::about_images(input).with_context(named)?;
+        let policies = self.policy.load(self.policy.config()?, case.images.inventory()?).await?;
+        let case = case.by(self.user.clone(), self.groups.clone());
+        let context = FormContext { user: case.user(), server: case.server };
         let menu = policies.image_menu(&context).await?.map(|answer| answer.value);
         let wanted = policies.prepull().await?;
         let known = policies.inventory();

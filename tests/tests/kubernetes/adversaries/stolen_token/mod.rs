@@ -171,6 +171,23 @@ async fn the_admission_policy_refuses_objects_that_are_not_the_service_s_own() {
         let deleted = stolen.of::<PersistentVolumeClaim>(&lab).delete(name, &DeleteParams::default()).await;
         stolen.refused(deleted.map(drop), "delete a foreign claim");
         assert!(claims.get(name).await.unwrap().metadata.deletion_timestamp.is_none());
+        let theirs = json!({ "metadata": { "annotations": { "a": "b" } } });
+        stolen.refused(change_claim(&stolen, &lab, name, theirs).await, "change a foreign claim");
+    }
+    // Of a claim of its own, the service changes the size alone.
+    let mine: Api<PersistentVolumeClaim> = stolen.of(&lab);
+    let mut claim = labelled("claim-ada", &ours);
+    claim["spec"] =
+        json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } });
+    create(&mine, claim).await.expect("what the service does is allowed");
+    for change in [
+        json!({ "metadata": { "annotations": { "wasmspawner.io/username": "eve" } } }),
+        json!({ "metadata": { "labels": { "wasmspawner.io/user": "eve" } } }),
+        json!({ "metadata": { "finalizers": ["example.org/for-ever"] } }),
+        json!({ "spec": { "volumeName": "pv-of-eve" } }),
+    ] {
+        let changed = change_claim(&stolen, &lab, "claim-ada", change.clone()).await;
+        stolen.refused_by(changed, "changes nothing but its size", &change.to_string());
     }
     site.leave().await;
 }
@@ -412,4 +429,13 @@ fn pod(name: &str, labels: &Value) -> Value {
     let mut pod = labelled(name, labels);
     pod["spec"] = json!({ "containers": [{ "name": "notebook", "image": "x" }] });
     pod
+}
+
+async fn change_claim(
+    stolen: &Intruder,
+    namespace: &str,
+    name: &str,
+    change: Value,
+) -> kube::Result<PersistentVolumeClaim> {
+    stolen.of(namespace).patch(name, &PatchParams::default(), &Patch::Merge(change)).await
 }
