@@ -207,18 +207,6 @@ async fn a_form_may_depend_on_the_last_submission_of_the_same_server() {
 }
 
 #[tokio::test]
-async fn a_form_may_depend_on_the_last_submission_of_the_same_server() {
-    let policies = load(vec![hostile("last-options")]).await;
-    let last = Options::from([("name".to_owned(), Value::Text("<Ada>".to_owned()))]);
-    let default = async |last: &Options| {
-        let form = policies.render_form_again(&FormContext::default(), last).await.unwrap().unwrap().value;
-        serde_json::to_value(form).unwrap()["fields"][0]["kind"]["text"]["default"].clone()
-    };
-    assert_eq!(default(&last).await, json!("<Ada>"));
-    assert_eq!(default(&Options::new()).await, json!("none"), "nothing is left of the call before");
-}
-
-#[tokio::test]
 async fn a_hook_that_no_policy_has_gives_no_answer() {
     let policies = load(vec![spec("door", "policy-deny-group", json!({"deny": ["guests"]}))]).await;
     assert!(policies.render_form(&FormContext::default()).await.unwrap().is_none());

@@ -280,6 +280,25 @@ mod tests {
     }
 
     #[test]
+    fn the_record_of_a_pool_from_before_there_were_groups_is_read() {
+        let recorded = serde_json::json!({
+            "workers": { "minimum": 1, "maximum": 4 },
+            "idleTimeout": 600,
+            "outlivesLab": false,
+            "certificate": "sha256:ab",
+            "keeper": "sha256:cd",
+            "worker": { "metadata": { "labels": { "app": "w" } } },
+        });
+        let mut pool: PoolDescription = serde_json::from_value(recorded.clone()).unwrap();
+        let range = WorkerRange { minimum: 1, maximum: 4 };
+        assert_eq!((pool.ranges(), pool.scheduler), (vec![GroupRange::only(range)], None));
+        assert_eq!(pool.template(None), Some(&recorded["worker"]));
+        assert_eq!(serde_json::to_value(&pool).unwrap(), recorded, "an older release can read it again");
+        pool.resize(&resize(None, 2)).unwrap();
+        assert_eq!(pool.workers, WorkerRange::fixed(2));
+    }
+
+    #[test]
     fn the_record_of_a_pool_without_groups_is_as_before() {
         let json = serde_json::to_value(pool(&[])).unwrap();
         assert!(json.get("groups").is_none() && json.get("scheduler").is_none(), "{json}");

@@ -11,7 +11,7 @@ use wasmspawner_core::manifest::service_name;
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::policy::Options;
-use wasmspawner_core::record::{LabDescription, Place, PoolDescription};
+use wasmspawner_core::record::{LabDescription, Place};
 
 use crate::context::lab_routes::lab_routes;
 
