@@ -315,6 +315,15 @@ LIFTS = {
             merged(ENVIRONMENTS, {"environments": {"podSecurity": ["privileged"]}}),
             {"environments": ["privileged"]},
         ),
+        (
+            {
+                "config": {
+                    "lab": {"service_account": "reader"},
+                    "policies": [{"name": "default", "grants": {"service-accounts": ["a.writer", "reader"]}}],
+                }
+            },
+            {"existingAccounts": "reader|a[.]writer"},
+        ),
         # What no pod has grants nothing.
         ({"config": {"policies": [{"name": "default", "grants": {"raw-html": True, "ports": [8787]}}]}}, {}),
     ],

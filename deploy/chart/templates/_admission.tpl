@@ -73,6 +73,7 @@
 {{- range $prefix := uniq (list $objects $pods) -}}
 {{- $secrets = append $secrets (print "(tls[.])?" $prefix) -}}
 {{- end -}}
+{{- $existing := compact (list $lab.service_account) -}}
 {{- $asRoot := false -}}
 {{- $privileged := false -}}
 {{- range $policy := $config.policies -}}
@@ -85,6 +86,9 @@
 {{- end -}}
 {{- range $secret := $grants.secrets -}}
 {{- $secrets = append $secrets (include "wasmspawner.templatePattern" (dict "template" $secret "field" ".*")) -}}
+{{- end -}}
+{{- range $account := index $grants "service-accounts" -}}
+{{- $existing = append $existing $account -}}
 {{- end -}}
 {{- $patches = concat $patches (index $grants "pod-patch" | default list) -}}
 {{- $labels = concat $labels ($grants.metadata | default list) -}}
@@ -119,6 +123,7 @@
   "secrets" (uniq $secrets | join "|" | toJson)
   "podSecurity" (toJson $levels)
   "hostPaths" (uniq $paths | join "|" | toJson)
+  "existingAccounts" (uniq $existing | join "|" | replace "." "[.]" | toJson)
   "runAsRootInit" (toJson $asRoot)
   "privilegedInit" (toJson $privileged)
   "podPatch" (uniq $patches | toJson)

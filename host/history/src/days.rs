@@ -83,7 +83,7 @@ impl Days {
     }
 
     /// The days of a user; `None` if there is nothing.
-    pub(super) fn of(&self, user: &Username) -> Option<DaysOfUser> {
+    pub(super) fn days_of(&self, user: &Username) -> Option<DaysOfUser> {
         self.lock().days.get(user).cloned()
     }
 
@@ -100,7 +100,7 @@ impl Days {
 impl History {
     /// The use of the user day by day.
     pub fn days_of(&self, user: &Username) -> DaysOfUser {
-        self.memory.days.of(user).unwrap_or_default()
+        self.memory.days.days_of(user).unwrap_or_default()
     }
 
     /// Begins to count a lab, or a child of a lab. Nothing changes if it is counted already.

@@ -1,6 +1,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::grants;
+use crate::groups::Groups;
+use crate::hub_names::HubNames;
 use crate::migration::{Migration, Target};
 use crate::report::{Entry, Outcome, Report};
 use crate::values_file::{ValuesFile, below};
@@ -8,7 +10,8 @@ use crate::values_file::{ValuesFile, below};
 /// A configuration in the making, and the report about it.
 pub(crate) struct Draft<'a> {
     files: &'a [ValuesFile],
-    root: &'static str,
+    /// The key below which each file has the chart's values.
+    roots: Vec<String>,
     target: &'a Target,
     /// KubeSpawner's settings for every lab.
     pub(crate) kubespawner: Map<String, Value>,
@@ -22,11 +25,15 @@ pub(crate) struct Draft<'a> {
     pub(crate) left_out: Vec<String>,
     /// True if a container with iptables kept labs from the metadata of the cloud's machines.
     pub(crate) blocks_metadata: bool,
+    /// The groups of every lab.
+    pub(crate) groups: Groups,
+    /// The names of the Hub's objects.
+    pub(crate) hub: HubNames,
     report: Report,
 }
 
 impl<'a> Draft<'a> {
-    pub(crate) fn new(files: &'a [ValuesFile], root: &'static str, target: &'a Target) -> Self {
+    pub(crate) fn new(files: &'a [ValuesFile], roots: Vec<String>, target: &'a Target) -> Self {
         let namespace = &target.namespace;
         let service = json!({
             "auth": {
@@ -43,7 +50,7 @@ impl<'a> Draft<'a> {
         });
         Self {
             files,
-            root,
+            roots,
             target,
             kubespawner: Map::new(),
             policy: Map::new(),
@@ -51,17 +58,22 @@ impl<'a> Draft<'a> {
             renamed: None,
             left_out: Vec::new(),
             blocks_metadata: false,
+            groups: Groups::default(),
+            hub: HubNames::default(),
             report: Report::default(),
         }
     }
 
     /// Sets a key of the service's configuration, such as `lab.labels`.
     pub(crate) fn set_service(&mut self, path: &str, value: Value) {
-        let mut at = &mut self.service;
-        for step in path.split('.') {
-            at = &mut at[step];
-        }
-        *at = value;
+        set(&mut self.service, path, value);
+    }
+
+    /// Names the Hub as its chart does.
+    pub(crate) fn set_hub(&mut self, names: HubNames) {
+        let api = format!("http://{}.{}:8081/hub/api", names.object("hub"), self.target.namespace);
+        self.set_service("auth.jupyterhub.api_url", api.into());
+        self.hub = names;
     }
 
     /// Sets one of KubeSpawner's settings.
@@ -86,11 +98,12 @@ impl<'a> Draft<'a> {
     }
 
     fn place(&self, path: &str) -> Option<(String, u64)> {
-        let whole = if self.root.is_empty() { path.to_owned() } else { below(self.root, path) };
-        let line =
-            |path: &str| self.files.iter().rev().find_map(|file| Some((file.name.clone(), file.line(path)?)));
+        let files = || self.files.iter().zip(&self.roots).rev();
+        let line = |path: &str| {
+            files().find_map(|(file, root)| Some((file.name.clone(), file.line(&below(root, path))?)))
+        };
         // An entry of a list has no key, and is found at that of the list.
-        line(&whole).or_else(|| line(whole.split_once(['[', ':'])?.0))
+        line(path).or_else(|| line(path.split_once(['[', ':'])?.0))
     }
 
     /// The number of entries in the report.
@@ -118,6 +131,15 @@ impl<'a> Draft<'a> {
         self.add(path, Outcome::Open { did: did.to_owned(), ways: ways.to_owned() });
     }
 
+    /// Reports a value that is no text, list or map where the chart or KubeSpawner takes one.
+    pub(crate) fn wrong_form(&mut self, path: &str) {
+        self.open(
+            path,
+            "is not of the form that the chart and KubeSpawner take",
+            "Look up what it was meant to do",
+        );
+    }
+
     fn add(&mut self, path: &str, outcome: Outcome) {
         let place = self.place(path);
         self.report.entries.push(Entry { path: path.to_owned(), place, outcome });
@@ -125,21 +147,25 @@ impl<'a> Draft<'a> {
 
     /// Reports what the files have beside the chart's values.
     pub(crate) fn other_roots(&mut self) {
-        let files = self.files;
-        for file in files {
-            for key in file.values.as_object().into_iter().flat_map(Map::keys) {
-                if key != self.root {
-                    let place = file.line(key).map(|line| (file.name.clone(), line));
+        for (file, root) in self.files.iter().zip(&self.roots) {
+            // Both the keys beside JupyterHub's chart, and those beside the chart of which it is a part.
+            let (mut values, mut above) = (&file.values, String::new());
+            for step in root.split('.').filter(|step| !step.is_empty()) {
+                for key in values.as_object().into_iter().flat_map(Map::keys).filter(|key| *key != step) {
+                    let path = below(&above, key);
+                    let place = file.line(&path).map(|line| (file.name.clone(), line));
                     let outcome =
                         Outcome::Stays("belongs to another chart, and not to JupyterHub's".to_owned());
-                    self.report.entries.push(Entry { path: key.clone(), place, outcome });
+                    self.report.entries.push(Entry { path, place, outcome });
                 }
+                above = below(&above, step);
+                values = &values[step];
             }
         }
     }
 
     pub(crate) fn finish(self) -> Migration {
-        let Self { mut kubespawner, mut policy, service, target, mut report, root, .. } = self;
+        let Self { mut kubespawner, mut policy, service, target, mut report, roots, hub, .. } = self;
         kubespawner.retain(|_, value| !is_nothing(value));
         let grants = grants::needed(&kubespawner, policy.get("profile_list"));
         policy.insert("kubespawner".to_owned(), Value::Object(kubespawner));
@@ -154,26 +180,46 @@ impl<'a> Draft<'a> {
             entry["config"] = Value::Object(policy.clone());
             json!([entry])
         };
-        let mut config = service.clone();
-        config["policies"] = entry(Some(&target.policy));
-        let mut of_chart = service;
-        of_chart["policies"] = entry(None);
-        // The chart sets it.
-        if let Some(kubernetes) = of_chart["kubernetes"].as_object_mut() {
-            kubernetes.remove("namespace");
-        }
-        let chart_values = json!({
+        let (config, of_chart) = with_policy(service, &target.policy, entry);
+        let mut chart_values = json!({
             "podLabels": {"hub.jupyter.org/network-access-hub": "true"},
             "jupyterhub": {"namespace": target.namespace},
             "config": of_chart
         });
-        // A key is reported once: the last outcome counts.
-        let mut seen = std::collections::BTreeSet::new();
-        report.entries.reverse();
-        report.entries.retain(|entry| seen.insert(entry.path.clone()));
-        report.entries.reverse();
-        Migration { config, chart_values, report, root }
+        if !hub.has_usual_app() {
+            chart_values["jupyterhub"]["podLabels"] = json!({"app": hub.app, "component": "hub"});
+        }
+        report.keep_last_outcomes();
+        let root = roots.into_iter().next_back().unwrap_or_default();
+        Migration { config, chart_values, report, root, hub_secret: hub.object("hub") }
     }
+}
+
+/// Sets a key of a map, such as `lab.labels`.
+pub(crate) fn set(map: &mut Value, path: &str, value: Value) {
+    let mut at = map;
+    for step in path.split('.') {
+        at = &mut at[step];
+    }
+    *at = value;
+}
+
+/// Returns the configuration with its policy, and the part of it that is in the values of the service's chart. `entry` makes
+/// the entry of the policy, with the path of its component if there is one.
+pub(crate) fn with_policy(
+    service: Value,
+    policy: &str,
+    entry: impl Fn(Option<&str>) -> Value,
+) -> (Value, Value) {
+    let mut config = service.clone();
+    config["policies"] = entry(Some(policy));
+    let mut of_chart = service;
+    of_chart["policies"] = entry(None);
+    // The chart sets it.
+    if let Some(kubernetes) = of_chart["kubernetes"].as_object_mut() {
+        kubernetes.remove("namespace");
+    }
+    (config, of_chart)
 }
 
 /// True for a value that has no effect.

@@ -11,6 +11,7 @@ struct Needed {
     host_path: BTreeSet<String>,
     metadata: BTreeSet<String>,
     ports: BTreeSet<u64>,
+    accounts: BTreeSet<String>,
     root: bool,
     privileged: bool,
 }
@@ -32,6 +33,7 @@ pub(crate) fn needed(kubespawner: &Map<String, Value>, profiles: Option<&Value>)
     list("metadata", needed.metadata);
     list("pod-patch", needed.pod_patch);
     list("secrets", needed.secrets);
+    list("service-accounts", needed.accounts);
     if !needed.ports.is_empty() {
         grants.insert("ports".to_owned(), needed.ports.into_iter().collect());
     }
@@ -93,6 +95,9 @@ impl Needed {
                     let acted_on =
                         |key: &&str| key.contains('/') || ["app", "component", "release"].contains(key);
                     self.metadata.extend(keys(value).filter(acted_on).map(str::to_owned));
+                }
+                "service_account" => {
+                    self.accounts.extend(value.as_str().filter(|name| !name.is_empty()).map(str::to_owned));
                 }
                 "port" => self.ports.extend(value.as_u64()),
                 _ => {}

@@ -5,11 +5,16 @@
 //! configuration and the report are made from them. `nublado` does the same for Nublado.
 
 mod becomes;
+mod claims;
 mod defaults;
 mod draft;
 mod grants;
+mod groups;
+mod hub_names;
+mod identity;
 mod layers;
 mod migration;
+mod name_overrides;
 mod network;
 mod nublado;
 mod profiles;
@@ -38,39 +43,42 @@ use draft::Draft;
 /// # Errors
 /// The files are no values of this chart.
 pub fn migrate(files: &[ValuesFile], target: &Target) -> Result<Migration, String> {
-    let root = root(files)?;
-    let given: Vec<&Value> = files.iter().filter_map(|file| at(&file.values, root)).collect();
+    let roots = roots(files)?;
+    let given: Vec<&Value> =
+        files.iter().zip(&roots).filter_map(|(file, root)| at(&file.values, root)).collect();
     let values = layered(&defaults::of_chart(), &given);
-    let mut draft = Draft::new(files, root, target);
+    let mut draft = Draft::new(files, roots, target);
     table::convert(&values, &mut draft);
-    if !root.is_empty() {
-        draft.other_roots();
-    }
+    draft.other_roots();
+    claims::own(&mut draft);
     Ok(draft.finish())
 }
 
 /// Converts a `jupyterhub_config.py`: its assignments of literals to settings of the spawner. Everything else is listed.
 pub fn migrate_python(name: &str, text: &str, target: &Target) -> Migration {
-    let mut draft = Draft::new(&[], "", target);
+    let mut draft = Draft::new(&[], Vec::new(), target);
     spawner::python(&mut draft, name, text);
+    claims::own(&mut draft);
     draft.finish()
 }
 
-/// The key below which the chart's values are: none, or that of a chart which has JupyterHub's as a part.
-fn root(files: &[ValuesFile]) -> Result<&'static str, String> {
+/// The key below which each file has the chart's values: none, or that of a chart which has JupyterHub's as a part. That
+/// chart may be a part of another one.
+fn roots(files: &[ValuesFile]) -> Result<Vec<String>, String> {
     let has = |key: &str| files.iter().any(|file| file.values.get(key).is_some_and(Value::is_object));
-    if has("singleuser") || (has("hub") && !has("jupyterhub")) {
-        return Ok("");
-    }
-    if has("jupyterhub") {
-        return Ok("jupyterhub");
+    let below: Vec<_> = files.iter().map(|file| root_in(&file.values)).collect();
+    let at_top = has("singleuser") || (has("hub") && !has(PART));
+    if !at_top && below.iter().any(Option::is_some) {
+        return Ok(below.into_iter().map(|root| root.unwrap_or_else(|| PART.to_owned())).collect());
     }
     if files.iter().all(|file| file.values.as_object().is_none_or(serde_json::Map::is_empty)) {
         return Err("the files have no values".to_owned());
     }
     let known = |key: &String| table::is_root(key);
-    if files.iter().filter_map(|file| file.values.as_object()).flat_map(serde_json::Map::keys).any(known) {
-        return Ok("");
+    if at_top
+        || files.iter().filter_map(|file| file.values.as_object()).flat_map(serde_json::Map::keys).any(known)
+    {
+        return Ok(vec![String::new(); files.len()]);
     }
     let names: Vec<_> = files.iter().map(|file| file.name.as_str()).collect();
     Err(format!(
@@ -79,6 +87,19 @@ fn root(files: &[ValuesFile]) -> Result<&'static str, String> {
     ))
 }
 
+/// The key at which a chart has JupyterHub's as a part.
+const PART: &str = "jupyterhub";
+
+fn root_in(values: &Value) -> Option<String> {
+    let has = |values: &Value| values.get(PART).is_some_and(Value::is_object);
+    if has(values) {
+        return Some(PART.to_owned());
+    }
+    let is_chart = |key: &str| !table::is_root(key) && !key.contains('.');
+    let (key, _) = values.as_object()?.iter().find(|(key, part)| is_chart(key) && has(part))?;
+    Some(format!("{key}.{PART}"))
+}
+
 fn at<'a>(values: &'a Value, root: &str) -> Option<&'a Value> {
-    if root.is_empty() { Some(values) } else { values.get(root) }
+    root.split('.').filter(|key| !key.is_empty()).try_fold(values, |value, key| value.get(key))
 }

@@ -21,5 +21,7 @@ pub struct Migration {
     /// What became of each key.
     pub report: Report,
     /// The key below which the files have the chart's values; empty if they are at the top.
-    pub root: &'static str,
+    pub root: String,
+    /// The Secret in which the Hub's chart keeps the tokens of its services; empty for files of Nublado.
+    pub hub_secret: String,
 }

@@ -38,6 +38,10 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
     if draft.is_given(&below(path, "enabled")) {
         draft.carried(&below(path, "enabled"), "lab.network_policy.enabled");
     }
+    let of_hub = ["hub", "proxy"].map(|component| peer_of_hub(draft, component));
+    if !draft.hub.has_usual_app() {
+        draft.set_service("lab.network_policy.ingress", of_hub.to_vec().into());
+    }
     if !enabled && draft.blocks_metadata {
         draft.open(
             &below(path, "enabled"),
@@ -51,10 +55,10 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
         draft.set_service("lab.network_policy.enabled", false.into());
     }
     let mut egress = vec![
-        of_hub("hub", 8081),
-        of_hub("proxy", 8000),
-        of_hub("autohttps", 8080),
-        of_hub("autohttps", 8443),
+        to_hub(draft, "hub", 8081),
+        to_hub(draft, "proxy", 8000),
+        to_hub(draft, "autohttps", 8080),
+        to_hub(draft, "autohttps", 8443),
     ];
     let allow = value.get("egressAllowRules");
     for (rule, to, ports) in [
@@ -107,7 +111,6 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
         }
     }
     if !ingress.is_empty() {
-        let of_hub = ["hub", "proxy"].map(peer_of_hub);
         draft.set_service("lab.network_policy.ingress", of_hub.into_iter().chain(ingress).collect());
     }
     others(draft, path, value);
@@ -201,12 +204,12 @@ fn addresses(ranges: &[&str], except: &[&str]) -> Value {
 }
 
 /// A part of JupyterHub, in the namespace of the labs.
-fn peer_of_hub(component: &str) -> Value {
-    json!({"pod_labels": {"app": "jupyterhub", "component": component}})
+fn peer_of_hub(draft: &Draft<'_>, component: &str) -> Value {
+    json!({"pod_labels": {"app": draft.hub.app, "component": component}})
 }
 
-fn of_hub(component: &str, port: u16) -> Value {
-    json!({"to": [peer_of_hub(component)], "ports": [{"port": port, "protocol": "TCP"}]})
+fn to_hub(draft: &Draft<'_>, component: &str, port: u16) -> Value {
+    json!({"to": [peer_of_hub(draft, component)], "ports": [{"port": port, "protocol": "TCP"}]})
 }
 
 /// Converts a rule of a NetworkPolicy; the error names the part that has no counterpart.

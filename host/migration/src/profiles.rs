@@ -54,7 +54,7 @@ pub(crate) fn list(draft: &mut Draft<'_>, path: &str, value: &Value) {
 fn convert(draft: &mut Draft<'_>, path: &str, profile: &Value) -> Value {
     let mut kept = known(draft, path, profile, &PROFILE, &["kubespawner_override", "profile_options"]);
     overrides(draft, path, profile, &mut kept);
-    let options = profile.get("profile_options").and_then(Value::as_object);
+    let options = map(draft, path, profile, "profile_options");
     let mut converted = Map::new();
     for (name, value) in options.into_iter().flatten() {
         let path = below(&below(path, "profile_options"), name);
@@ -81,7 +81,7 @@ fn option(draft: &mut Draft<'_>, path: &str, option: &Value) -> Value {
         draft.not_needed(&below(path, "dynamic_image_building"), "is not enabled");
     }
     let mut choices = Map::new();
-    for (name, value) in option.get("choices").and_then(Value::as_object).into_iter().flatten() {
+    for (name, value) in map(draft, path, option, "choices").into_iter().flatten() {
         let path = below(&below(path, "choices"), name);
         let mut choice = known(draft, &path, value, &CHOICE, &["kubespawner_override"]);
         overrides(draft, &path, value, &mut choice);
@@ -99,6 +99,15 @@ fn option(draft: &mut Draft<'_>, path: &str, option: &Value) -> Value {
     Value::Object(kept)
 }
 
+/// The map at a key; anything else is reported.
+fn map<'a>(draft: &mut Draft<'_>, path: &str, value: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
+    let found = value.get(key).filter(|found| !found.is_null());
+    if found.is_some_and(|found| !found.is_object()) {
+        draft.wrong_form(&below(path, key));
+    }
+    found.and_then(Value::as_object)
+}
+
 /// Keeps the keys that the policy knows, and reports all but `others`.
 fn known(
     draft: &mut Draft<'_>,
@@ -107,6 +116,9 @@ fn known(
     known: &[&str],
     others: &[&str],
 ) -> Map<String, Value> {
+    if !value.is_object() {
+        draft.wrong_form(path);
+    }
     let mut kept = Map::new();
     for (key, value) in value.as_object().into_iter().flatten() {
         if known.contains(&key.as_str()) {

@@ -9,7 +9,7 @@ const MAX_DEPTH: u32 = 64;
 pub(crate) struct Config {
     /// The settings of the spawner that are literals, by class and name, in their order.
     pub(crate) literals: Vec<(String, String, Value)>,
-    /// Everything else.
+    /// Everything else, without comments and without texts that stand alone, such as docstrings.
     pub(crate) rest: String,
 }
 
@@ -23,12 +23,56 @@ pub(crate) fn read(text: &str) -> Config {
             config.literals.push((class, name, value));
             at += length;
         } else {
-            let length = line.find('\n').map_or(line.len(), |end| end + 1);
-            config.rest.push_str(&line[..length]);
-            at += length;
+            at += statement(line, &mut config.rest);
         }
     }
     config
+}
+
+/// Adds a line to `rest`, with the further lines of a text or of brackets that begin in it, and returns their length.
+fn statement(text: &str, rest: &mut String) -> usize {
+    let (start, mut depth) = (rest.len(), 0_u32);
+    let mut reader = Reader { text, at: 0 };
+    // The place of a text with which the line begins, which is a docstring if the line ends with it.
+    let mut docstring = None;
+    while let Some(char) = reader.rest().chars().next() {
+        let before = reader.at;
+        match char {
+            '#' => {
+                reader.at += reader.rest().find('\n').unwrap_or(reader.rest().len());
+                continue;
+            }
+            '\'' | '"' => {
+                reader.skip_string();
+                let alone = rest[start..].trim().is_empty() && depth == 0;
+                docstring = alone.then_some(rest.len());
+            }
+            _ => {
+                reader.at += char.len_utf8();
+                match char {
+                    '(' | '[' | '{' => depth += 1,
+                    ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                    '\\' if reader.take("\n") || reader.take("\r\n") => {}
+                    '\n' if depth == 0 => {
+                        if let Some(place) = docstring {
+                            rest.truncate(place);
+                        }
+                        rest.push('\n');
+                        return reader.at;
+                    }
+                    _ => {}
+                }
+                if !char.is_whitespace() {
+                    docstring = None;
+                }
+            }
+        }
+        rest.push_str(&text[before..reader.at]);
+    }
+    if let Some(place) = docstring {
+        rest.truncate(place);
+    }
+    reader.at
 }
 
 /// Reads one assignment at the beginning of a text, and its length with the end of the line.
@@ -184,6 +228,21 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Skips a text of any kind: to its end, or that of the line or the file if it has none.
+    fn skip_string(&mut self) {
+        let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| self.take(quote));
+        let Some(quote) = quote else { return };
+        while let Some(char) = self.rest().chars().next() {
+            if self.take(quote) || char == '\n' && quote.len() == 1 {
+                return;
+            }
+            self.at += char.len_utf8();
+            if char == '\\' {
+                self.at += self.rest().chars().next().map_or(0, char::len_utf8);
+            }
+        }
+    }
+
     fn string(&mut self) -> Option<String> {
         let start = self.at;
         let raw = self.take("r") || self.take("R");
@@ -329,7 +388,7 @@ mod tests {
             let text = format!("c.KubeSpawner.x = {written}\n");
             let config = read(&text);
             assert!(config.literals.is_empty(), "{written}");
-            assert_eq!(config.rest, text, "{written}");
+            assert!(config.rest.starts_with("c.KubeSpawner.x ="), "{written}: {}", config.rest);
         }
         let deep = format!("c.Spawner.x = {}{}\n", "[".repeat(1000), "]".repeat(1000));
         assert!(read(&deep).literals.is_empty());
@@ -348,6 +407,28 @@ mod tests {
     }
 
     #[test]
+    fn texts_and_comments_are_no_settings() {
+        let text = "\"\"\"Site.\n\nc.KubeSpawner.a = 1\n\"\"\"\n\
+                    # c.KubeSpawner.b = 2\n\
+                    def hook(spawner):\n    '''It's\nc.KubeSpawner.c = 3\n    '''\n    spawner.x = 1  # c.Spawner.y\n\
+                    note = \"\"\"\nc.KubeSpawner.d = 4\n\"\"\" + end\n\
+                    ''
+f(\nc.KubeSpawner.e == 5,\n\"it's\")\n\
+                    quote = '\\'' + \"\"\"\\\"\"\"\"\nc.KubeSpawner.f = 6\n";
+        let config = read(text);
+        let found: Vec<_> = config.literals.iter().map(|(_, name, _)| name.as_str()).collect();
+        assert_eq!(found, ["f"], "{}", config.rest);
+        for gone in ["Site", "KubeSpawner.b", "KubeSpawner.c", "Spawner.y"] {
+            assert!(!config.rest.contains(gone), "{gone}: {}", config.rest);
+        }
+        for kept in ["spawner.x = 1", "KubeSpawner.d", "KubeSpawner.e"] {
+            assert!(config.rest.contains(kept), "{kept}: {}", config.rest);
+        }
+        let open = "a = 1\n\"\"\"\nc.KubeSpawner.a = 1\n";
+        assert!(read(open).literals.is_empty());
+    }
+
+    #[test]
     fn the_first_choice_of_a_dictionary_is_the_default() {
         let choices = |text: &str| value(&format!("{{'choices': {text}}}")).unwrap()["choices"].clone();
         let found = choices("{'small': {'display_name': 'S'}, 'large': {}}");
@@ -361,7 +442,7 @@ mod tests {
         fn any_text_is_taken_apart(text in "(c\\.KubeSpawner\\.x = )?[-\\[\\]{}()'\"\\\\:,#a-zé0-9. \r\n]{0,60}") {
             let config = read(&text);
             prop_assert!(config.rest.len() <= text.len());
-            prop_assert!(!config.literals.is_empty() || config.rest == text);
+            prop_assert!(text.contains(['#', '\'', '"', '\\', '\n', '\r']) || !config.literals.is_empty() || config.rest == text);
         }
     }
 }

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// What became of every key.
@@ -45,6 +46,14 @@ impl Report {
     /// The number of entries that a person has to decide about.
     pub fn open(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.outcome, Outcome::Open { .. })).count()
+    }
+
+    /// Reports each key once: the last outcome counts.
+    pub(crate) fn keep_last_outcomes(&mut self) {
+        let mut seen = BTreeSet::new();
+        self.entries.reverse();
+        self.entries.retain(|entry| seen.insert(entry.path.clone()));
+        self.entries.reverse();
     }
 
     /// Adds a key of the new configuration that the service would refuse.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::becomes::{Becomes, plain_text};
 use crate::draft::{Draft, is_nothing};
+use crate::identity;
 use crate::values_file::below;
 use wasmspawner_core::values::credential::{has_password, is_named_as_credential};
 
@@ -77,17 +78,11 @@ const SETTINGS: &[(&str, Becomes)] = &[
     ("storage_extra_annotations", Setting("storage_extra_annotations")),
     ("delete_pvc", Setting("delete_pvc")),
     ("profile_list", Becomes::Profiles),
-    ("uid", Converted(uid)),
-    ("gid", Converted(gid)),
-    ("fs_gid", Converted(gid)),
-    (
-        "supplemental_gids",
-        Open(
-            "gave labs further groups",
-            "Write them to `auth.identities`, or let the identity provider say them",
-        ),
-    ),
-    ("service_account", Converted(service_account)),
+    ("uid", Converted(identity::uid)),
+    ("gid", Converted(identity::gid)),
+    ("fs_gid", Converted(identity::fs_gid)),
+    ("supplemental_gids", Converted(identity::supplemental_gids)),
+    ("service_account", Setting("service_account")),
     ("automount_service_account_token", Service("lab.security.service_account_token")),
     ("allow_privilege_escalation", Converted(privilege_escalation)),
     ("privileged", SECURITY),
@@ -196,6 +191,9 @@ pub(crate) fn put(draft: &mut Draft<'_>, path: &str, setting: &str, value: &Valu
     if is_nothing(value) {
         return draft.not_needed(path, "has no value");
     }
+    if LISTS.contains(&setting) && !value.is_array() && !value.is_object() {
+        return draft.wrong_form(path);
+    }
     draft.carried(path, &format!("{PLACE}.{setting}"));
     let mut value = cleaned(draft, path, setting, value);
     if let (true, Value::Object(entries)) = (LISTS.contains(&setting), &value) {
@@ -206,6 +204,7 @@ pub(crate) fn put(draft: &mut Draft<'_>, path: &str, setting: &str, value: &Valu
 
 /// Converts a `kubespawner_override`.
 pub(crate) fn overrides(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
+    expect_map(draft, path, value);
     let (mut kept, left_out) = (Map::new(), draft.left_out.len());
     for (name, value) in volumes_first(value) {
         let path = below(path, name);
@@ -256,6 +255,14 @@ pub(crate) fn cleaned(draft: &mut Draft<'_>, path: &str, setting: &str, value: &
         "extra_containers" => {
             entries(draft, path, value, |draft, path, item| Some(sidecar(draft, path, item)))
         }
+        "service_account" if plain_text(value).contains('{') => {
+            draft.open(
+                path,
+                "names an account by a template, so each user had another one",
+                "Grants name accounts one by one: list them by group in `service_accounts` of the policy, or by profile",
+            );
+            Value::Null
+        }
         "start_timeout" => {
             /// The longest time for a start that this service allows unless it is told to allow more.
             const USUAL: u64 = 3600;
@@ -275,22 +282,34 @@ fn entries(
     value: &Value,
     convert: fn(&mut Draft<'_>, &str, &Value) -> Option<Value>,
 ) -> Value {
+    let mut convert = |path: &str, item: &Value| {
+        if !item.is_object() {
+            draft.wrong_form(path);
+            return None;
+        }
+        convert(draft, path, item)
+    };
     match value {
         Value::Array(items) => {
             let items = items.iter().enumerate();
-            items.filter_map(|(at, item)| convert(draft, &format!("{path}[{at}]"), item)).collect()
+            items.filter_map(|(at, item)| convert(&format!("{path}[{at}]"), item)).collect()
         }
         Value::Object(items) => {
             let items = items.iter();
             let converted =
-                items.filter_map(|(key, item)| Some((key.clone(), convert(draft, &below(path, key), item)?)));
+                items.filter_map(|(key, item)| Some((key.clone(), convert(&below(path, key), item)?)));
             Value::Object(converted.collect())
         }
-        other => other.clone(),
+        Value::Null => Value::Null,
+        _ => {
+            draft.wrong_form(path);
+            Value::Null
+        }
     }
 }
 
 fn environment(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
+    expect_map(draft, path, value);
     let mut kept = Map::new();
     for (name, value) in value.as_object().into_iter().flatten() {
         if is_literal_credential(name, value) {
@@ -351,7 +370,15 @@ fn variable(value: &Value) -> bool {
         }
 }
 
+/// Reports what is no map of settings.
+fn expect_map(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    if !value.is_object() && !value.is_null() {
+        draft.wrong_form(path);
+    }
+}
+
 fn resources(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
+    expect_map(draft, path, value);
     let mut kept = Map::new();
     for (name, amount) in value.as_object().into_iter().flatten() {
         let whole =
@@ -370,6 +397,7 @@ fn resources(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
 }
 
 fn without_baseline(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
+    expect_map(draft, path, value);
     let mut kept = Map::new();
     for (name, field) in value.as_object().into_iter().flatten() {
         let decided = OF_THE_BASELINE.iter().find(|decided| same_name(decided, name));
@@ -543,11 +571,18 @@ fn sidecar(draft: &mut Draft<'_>, path: &str, value: &Value) -> Value {
     if let Some(fields) = sidecar.as_object_mut() {
         fields.remove("securityContext");
     }
-    draft.open(
-        path,
-        "is a container beside that of the lab. It is carried over, with the user and the restrictions of the lab",
-        "Try it: an image that has to start as another user does not work here, and is better off in a Deployment",
-    );
+    if is_nothing(&value["securityContext"]) {
+        let note = "It runs with the user and the restrictions of the lab: an image that has to start as another user is better off in \
+                    a Deployment";
+        draft.carried_with(path, &format!("{PLACE}.extra_containers"), note);
+    } else {
+        draft.open(
+            &below(path, "securityContext"),
+            "set the user or the privileges of a container beside that of the lab, which is carried over without",
+            "Try it: it has the user and the restrictions of the lab. An image that has to start as another user does not work here, \
+             and is better off in a Deployment",
+        );
+    }
     sidecar
 }
 
@@ -558,7 +593,11 @@ pub(crate) fn pull_policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
 
 pub(crate) fn pull_secrets(draft: &mut Draft<'_>, path: &str, value: &Value) {
     let name = |entry: &Value| entry.get("name").unwrap_or(entry).as_str().map(str::to_owned);
-    let names: Vec<String> = value.as_array().into_iter().flatten().filter_map(name).collect();
+    let Some(names) =
+        value.as_array().and_then(|entries| entries.iter().map(name).collect::<Option<Vec<_>>>())
+    else {
+        return draft.wrong_form(path);
+    };
     match names.as_slice() {
         [] => draft.not_needed(path, "has no value"),
         [name] => {
@@ -580,52 +619,46 @@ pub(crate) fn pod_name(draft: &mut Draft<'_>, path: &str, value: &Value) {
     draft.carried(path, "names.pod");
 }
 
-pub(crate) fn uid(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    match value.as_u64() {
-        Some(uid) if uid > 0 => {
-            draft.set_service("auth.identities.default.uid", uid.into());
-            draft.carried(path, "auth.identities.default.uid");
-        }
-        _ => draft.open(
-            path,
-            "let labs run as root, or as whatever their image says",
-            "Labs run as a user of their own, never as root: `auth.identities` says which",
-        ),
-    }
-}
-
-pub(crate) fn gid(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    match value.as_u64() {
-        Some(gid) if gid > 0 => {
-            draft.set_service("auth.identities.default.gid", gid.into());
-            draft.set_service("auth.identities.default.groups", json!([{"name": "users", "id": gid}]));
-            let note = "The group of the lab's processes, and of the files of claims that are made for a lab";
-            draft.carried_with(path, "auth.identities.default.gid", note);
-        }
-        _ => draft.open(
-            path,
-            "let labs have the group root, or that of their image",
-            "`auth.identities` says the group of labs",
-        ),
-    }
-}
-
 pub(crate) fn privilege_escalation(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    let allowed = value == &Value::Bool(true);
+    let Some(allowed) = value.as_bool() else { return draft.wrong_form(path) };
     draft.set_service("lab.security.privilege_escalation", allowed.into());
     let note = if allowed { "For `sudo` labs also need `lab.security.default_capabilities`" } else { "" };
     draft.carried_with(path, "lab.security.privilege_escalation", note);
 }
 
+/// Carries over the account under which all labs run.
 pub(crate) fn service_account(draft: &mut Draft<'_>, path: &str, value: &Value) {
-    let name = plain_text(value);
-    if name.is_empty() {
+    if plain_text(value).is_empty() {
         return draft.not_needed(path, "has no value");
     }
-    draft.open(
-        path,
-        &format!("let labs run as the service account `{name}`, by which clouds and clusters give permissions"),
-        "Each lab has a service account of its own here, without permissions. If labs need those of this account, such as \
-         credentials of a cloud, they cannot move yet; otherwise nothing is missing",
-    );
+    put(draft, path, "service_account", value);
+    if !draft.kubespawner.contains_key("service_account") || plain_text(value).contains('{') {
+        return;
+    }
+    let note = "The account stays yours, with its annotations. Labs get no token of the cluster's API unless \
+                `lab.security.service_account_token` is true; tokens for a cloud that a webhook adds need their audience in \
+                `admissionPolicy.tokenAudiences` of the chart, and where a cloud gives credentials by its metadata server, \
+                `lab.network_policy` has to let labs reach it";
+    draft.carried_with(path, &format!("{PLACE}.service_account"), note);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list of names in the source of the default policy, which shares no code with the service.
+    fn list<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
+        let start = source.find(&format!("const {name}: ")).unwrap();
+        let list = &source[start..];
+        let (_, list) = list[..list.find("];").unwrap()].split_once("= [").unwrap();
+        list.split('"').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_default_policy_leaves_out_the_same_keys() {
+        let refused = include_str!("../../../plugins/default/src/profile/refused.rs");
+        let parts = include_str!("../../../plugins/default/src/profile/pod_parts.rs");
+        assert_eq!(list(refused, "CLAIM"), CLAIM);
+        assert_eq!(list(parts, "OF_THE_BASELINE"), OF_THE_BASELINE);
+    }
 }

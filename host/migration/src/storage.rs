@@ -14,6 +14,9 @@ const MOUNTS: &str = "policies[0].config.kubespawner.volume_mounts";
 
 /// Converts the home of each lab, and further volumes.
 pub(crate) fn storage(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    if !value.is_object() {
+        return draft.wrong_form(path);
+    }
     let of = |place: &str| {
         place.split('.').try_fold(value, |value, key| value.get(key)).cloned().unwrap_or_default()
     };
@@ -52,12 +55,15 @@ pub(crate) fn storage(draft: &mut Draft<'_>, path: &str, value: &Value) {
                 (None, Value::Null)
             } else {
                 report(draft, &below(path, "static.pvcName"), VOLUMES);
-                draft.open(
+                report(draft, &below(path, "static.subPath"), MOUNTS);
+                if depends_on_scheme(&plain_text(&of("static.subPath"))) {
+                    draft.open(
                     &below(path, "static.subPath"),
                     "names each user's folder in one volume, by a rule that changed with release 4 of the chart",
                     "Compare the folders with `wasmspawner names`; if the site has run with release 3 or older, write \
                      `names.scheme: escape`, or users get the folders of others",
                 );
+                }
                 (Some(json!({"claimName": claim})), of("static.subPath"))
             }
         }
@@ -103,6 +109,15 @@ pub(crate) fn storage(draft: &mut Draft<'_>, path: &str, value: &Value) {
     }
     report(draft, &below(path, "extraLabels"), "policies[0].config.kubespawner.storage_extra_labels");
     rest(draft, path, value, &kind);
+}
+
+/// True if a template has a field whose value depends on the scheme of slugs.
+fn depends_on_scheme(template: &str) -> bool {
+    let fields =
+        template.split('{').skip(1).map(|rest| rest.split(['}', ':', '!', '.']).next().unwrap_or_default());
+    let same =
+        ["escaped_username", "unescaped_username", "escaped_servername", "unescaped_servername", "userid"];
+    fields.filter(|field| !field.is_empty()).any(|field| !same.contains(&field))
 }
 
 /// Reports a key that a file has.
@@ -197,7 +212,7 @@ pub(crate) fn files(draft: &mut Draft<'_>, path: &str, value: &Value) {
     }
     for (mode, items) in modes {
         let volume = if mode == USUAL { "files".to_owned() } else { format!("files-{mode:o}") };
-        let mut secret = json!({"secretName": "singleuser", "items": items});
+        let mut secret = json!({"secretName": draft.hub.object("singleuser"), "items": items});
         if mode != USUAL {
             secret["defaultMode"] = mode.into();
         }

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::becomes::{Becomes, plain_text};
 use crate::draft::{Draft, is_nothing};
+use crate::hub_names::HubNames;
 use crate::values_file::below;
-use crate::{network, profiles, settings, spawner, storage};
+use crate::{identity, name_overrides, network, profiles, settings, spawner, storage};
 
 use Becomes::{Converted, NotNeeded, Open, Profiles, Setting, Stays};
 
@@ -42,8 +43,8 @@ const KEYS: &[(&str, Becomes)] = &[
     ("singleuser.extraPodConfig", Setting("extra_pod_config")),
     ("singleuser.startTimeout", Setting("start_timeout")),
     ("singleuser.podNameTemplate", Converted(settings::pod_name)),
-    ("singleuser.uid", Converted(settings::uid)),
-    ("singleuser.fsGid", Converted(settings::gid)),
+    ("singleuser.uid", Converted(identity::uid)),
+    ("singleuser.fsGid", Converted(identity::fs_gid)),
     ("singleuser.allowPrivilegeEscalation", Converted(settings::privilege_escalation)),
     ("singleuser.serviceAccountName", Converted(settings::service_account)),
     ("singleuser.cloudMetadata", Converted(network::metadata)),
@@ -92,9 +93,8 @@ const KEYS: &[(&str, Becomes)] = &[
     ("hub.activeServerLimit", Stays(OF_THE_HUB)),
     (
         "hub.image",
-        Open(
-            "was the Hub's image",
-            "Build one from it with the package `wasmspawner` (deploy/zero-to-jupyterhub/Containerfile), and name that in `hub-values.yaml`",
+        NotNeeded(
+            "`hub-values.yaml` names another one: build that from this one (deploy/zero-to-jupyterhub/Containerfile)",
         ),
     ),
     ("hub", Stays(OF_THE_HUB)),
@@ -105,28 +105,15 @@ const KEYS: &[(&str, Becomes)] = &[
     ("debug", Stays(OF_THE_HUB)),
     ("global", Stays(OF_THE_HUB)),
     ("rbac", NotNeeded("the Hub needs no permissions on the cluster; `hub-values.yaml` takes them away")),
-    (
-        "imagePullSecret",
-        Open(
-            "was the login with which all pods pull images",
-            "Copy the Secret to the namespace of this service, and write `lab.secrets: [{name: NAME, key: .dockerconfigjson, pull_secret: true}]`",
-        ),
-    ),
-    (
-        "imagePullSecrets",
-        Open(
-            "were logins with which all pods pull images",
-            "Copy one to the namespace of this service, and write `lab.secrets: [{name: NAME, key: .dockerconfigjson, pull_secret: true}]`",
-        ),
-    ),
-    ("fullnameOverride", Stays("is about names of the chart's own objects")),
-    ("nameOverride", Stays("is about names of the chart's own objects")),
+    ("imagePullSecret", Converted(pull_secret)),
+    ("imagePullSecrets", Converted(settings::pull_secrets)),
+    ("fullnameOverride", Converted(name_overrides::fullname)),
+    ("nameOverride", Converted(name_overrides::name)),
     ("enabled", Stays("is about the chart as a part of another one")),
     (
         "custom",
-        Open(
-            "has values for code of your own, in `hub.extraConfig` or `hub.extraFiles`",
-            "Look there for what reads them: what it does about labs is done in a policy now",
+        Stays(
+            "is for code of your own in `hub.extraConfig` or `hub.extraFiles`, which is listed if it does something about labs",
         ),
     ),
 ];
@@ -144,6 +131,7 @@ pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
 
 /// Converts all values.
 pub(crate) fn convert(values: &Value, draft: &mut Draft<'_>) {
+    draft.set_hub(HubNames::from_values(values));
     for (path, becomes) in KEYS {
         match path.split('.').try_fold(values, |value, key| value.get(key)) {
             Some(value) => apply(*becomes, path, value, draft),
@@ -157,7 +145,7 @@ pub(crate) fn convert(values: &Value, draft: &mut Draft<'_>) {
 /// Reports a key that a file sets to `null`, so that the chart's default does not hold.
 fn removed(becomes: Becomes, path: &str, draft: &mut Draft<'_>) {
     match becomes {
-        Converted(convert) if matches!(path, "singleuser.uid" | "singleuser.fsGid") => {
+        Converted(convert) if matches!(path, "singleuser.uid" | "singleuser.fsGid" | "fullnameOverride") => {
             convert(draft, path, &Value::Null);
         }
         _ => draft.not_needed(path, "is `null`, which takes the chart's default away"),
@@ -339,14 +327,33 @@ fn pre_puller(draft: &mut Draft<'_>, path: &str, value: &Value) {
     draft.carried(path, "images.prepull, policies[0].config.prepull_profiles");
 }
 
+/// Converts the login for images of which the chart makes a Secret.
+fn pull_secret(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    let made = value.get("create") == Some(&Value::Bool(true));
+    for key in value.as_object().into_iter().flatten().map(|(key, _)| below(path, key)) {
+        if made {
+            draft
+                .stays(&key, "is about the Secret with the login for images, which the chart goes on making");
+        } else {
+            draft.not_needed(&key, "the chart made no Secret of it");
+        }
+    }
+    if made {
+        let name = draft.hub.object("image-pull-secret");
+        settings::pull_secrets(draft, &below(path, "create"), &serde_json::json!([name]));
+    }
+}
+
 fn extra_images(draft: &mut Draft<'_>, path: &str, value: &Value) {
     let image = |entry: &Value| {
-        let name = entry.get("name").map(plain_text)?;
+        let entry =
+            entry.as_object().filter(|entry| entry.keys().all(|key| key == "name" || key == "tag"))?;
+        let name = entry.get("name")?.as_str()?;
         let tag = entry.get("tag").map(plain_text).filter(|tag| !tag.is_empty());
-        Some(serde_json::json!({"reference": tag.map_or(name.clone(), |tag| format!("{name}:{tag}"))}))
+        Some(serde_json::json!({"reference": tag.map_or(name.to_owned(), |tag| format!("{name}:{tag}"))}))
     };
-    let images: Vec<Value> =
-        value.as_object().into_iter().flatten().filter_map(|(_, entry)| image(entry)).collect();
+    let images = value.as_object().and_then(|all| all.values().map(image).collect::<Option<Vec<_>>>());
+    let Some(images) = images else { return draft.wrong_form(path) };
     if images.is_empty() {
         return draft.not_needed(path, "has no value");
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::values_file::below;
-use crate::{Migration, Outcome, Report, Target, ValuesFile, migrate, table};
+use crate::{Entry, Migration, Outcome, Report, Target, ValuesFile, migrate, table};
 
 const STATIC_HOMES: &str = include_str!("../cases/static-homes.yaml");
 const PROFILES: &str = include_str!("../cases/profiles.yaml");
@@ -101,6 +101,22 @@ fn later_files_count_and_null_takes_away() {
 }
 
 #[test]
+fn a_file_may_have_jupyterhub_s_chart_as_a_part_of_a_part() {
+    let of_all = "jupyterhub: {singleuser: {cpu: {limit: 1}, defaultUrl: /lab}}";
+    let of_one = "base: {nfs: {a: 1}, jupyterhub: {singleuser: {cpu: {limit: 2}}}}\ndask: {b: 2}";
+    let moved = moved(&[of_all, of_one]);
+    let settings = &moved.config["policies"][0]["config"]["kubespawner"];
+    assert_eq!((&settings["cpu_limit"], &settings["default_url"]), (&json!(2), &json!("/lab")));
+    assert_eq!(moved.root, "base.jupyterhub");
+    let place = |path: &str| {
+        let entry = moved.report.entries.iter().find(|entry| entry.path == path).unwrap();
+        entry.place.clone().unwrap()
+    };
+    assert_eq!(place("singleuser.cpu.limit"), ("1.yaml".to_owned(), 1));
+    assert_eq!((place("base.nfs").1, place("dask").1), (1, 2));
+}
+
+#[test]
 fn settings_of_the_class_count_over_those_of_the_chart() {
     let moved = moved(&["
 singleuser: {defaultUrl: /lab, memory: {limit: 1G}, extraEnv: {A: a}}
@@ -127,6 +143,90 @@ fn literals_in_python_are_carried_over_and_the_rest_is_listed() {
 }
 
 #[test]
+fn the_lab_s_own_claim_is_named_by_its_field() {
+    for (values, expected) in [
+        ("c.KubeSpawner.pvc_name_template = 'claim-{username}'", "{pvc_name}"),
+        ("c.KubeSpawner.pvc_name_template = 'home-{username}'", "claim-{username}"),
+        ("", "claim-{username}"),
+    ] {
+        let text = format!(
+            "{values}\nc.KubeSpawner.volumes = [{{'name': 'v', 'persistentVolumeClaim': {{'claimName': 'claim-{{username}}'}}}}]\n"
+        );
+        let moved = crate::migrate_python("c.py", &text, &target());
+        let volumes = &moved.config["policies"][0]["config"]["kubespawner"]["volumes"];
+        assert_eq!(volumes[0]["persistentVolumeClaim"]["claimName"], expected, "{values}");
+        assert_eq!(moved.report.open(), 0, "{}", moved.report.text());
+    }
+    // The chart makes claims, and this volume is another one.
+    let moved = moved(&[
+        "singleuser: {storage: {extraVolumes: [{name: v, persistentVolumeClaim: {claimName: 'of-{username}'}}, {name: w, persistentVolumeClaim: {claimName: 'claim-{user_server}'}}]}}",
+    ]);
+    let volumes = &moved.config["policies"][0]["config"]["kubespawner"]["volumes"];
+    assert_eq!(volumes[1]["persistentVolumeClaim"]["claimName"], "of-{username}");
+    assert_eq!(volumes[2]["persistentVolumeClaim"]["claimName"], "{pvc_name}");
+    assert_eq!(moved.report.open(), 1, "{}", moved.report.text());
+}
+
+#[test]
+fn names_of_the_hub_s_objects_are_those_of_its_chart() {
+    let moved = moved(&[
+        "{fullnameOverride: x, nameOverride: alt, singleuser: {extraFiles: {f: {mountPath: /f, stringData: t}}}}",
+    ]);
+    assert_eq!(moved.report.open(), 0, "{}", moved.report.text());
+    assert_eq!(moved.config["auth"]["jupyterhub"]["api_url"], "http://x-hub.jhub:8081/hub/api");
+    assert_eq!(moved.hub_secret, "x-hub");
+    assert_eq!(moved.chart_values["jupyterhub"]["podLabels"], json!({"app": "alt", "component": "hub"}));
+    let all = yaml(&moved.config);
+    assert!(all.contains("secretName: x-singleuser") && !all.contains("app: jupyterhub"), "{all}");
+    assert_eq!(moved.config["lab"]["network_policy"]["ingress"].as_array().unwrap().len(), 2);
+    let unknown = self::moved(&["{fullnameOverride: null, singleuser: {defaultUrl: /lab}}"]);
+    assert_eq!(unknown.report.open(), 1, "{}", unknown.report.text());
+}
+
+#[test]
+fn the_group_of_volumes_is_not_that_of_processes() {
+    let identity = |settings: &str| {
+        let moved = moved(&[&format!("hub: {{config: {{KubeSpawner: {settings}}}}}")]);
+        assert_eq!(moved.report.open(), 0, "{}", moved.report.text());
+        moved.config["auth"]["identities"]["default"].clone()
+    };
+    let users = |id: u64| json!({"name": "users", "id": id});
+    for (settings, gid, groups) in [
+        ("{fs_gid: 200}", 200, json!([users(200)])),
+        ("{gid: 1000}", 1000, json!([users(100), {"name": "group-1000", "id": 1000}])),
+        ("{gid: 1000, fs_gid: 200}", 1000, json!([users(200), {"name": "group-1000", "id": 1000}])),
+        ("{supplemental_gids: [7, 100]}", 100, json!([users(100), {"name": "group-7", "id": 7}])),
+    ] {
+        let found = identity(settings);
+        assert_eq!((&found["gid"], &found["groups"]), (&json!(gid), &groups), "{settings}");
+    }
+}
+
+#[test]
+fn existing_service_accounts_are_carried_over_with_their_grant() {
+    let moved = moved(&["
+singleuser:
+  serviceAccountName: user-sa
+  profileList: [{display_name: A, kubespawner_override: {service_account: gpu-sa}}]
+"]);
+    assert_eq!(moved.report.open(), 0, "{}", moved.report.text());
+    let policy = &moved.config["policies"][0];
+    assert_eq!(policy["config"]["kubespawner"]["service_account"], "user-sa");
+    assert_eq!(policy["grants"]["service-accounts"], json!(["gpu-sa", "user-sa"]));
+}
+
+#[test]
+fn images_to_pull_in_advance_are_carried_over() {
+    let moved = moved(&["
+prePuller: {extraImages: {a: {name: quay.io/a, tag: '1'}, b: {name: quay.io/b}}, hook: {enabled: false}, continuous: {enabled: true}}
+"]);
+    assert_eq!(
+        moved.config["images"]["prepull"]["images"],
+        json!([{"reference": "quay.io/a:1"}, {"reference": "quay.io/b"}])
+    );
+}
+
+#[test]
 fn files_that_are_no_values_are_refused() {
     for texts in [vec![""], vec!["a: 1"], vec!["singleuser_: {}", "b: 2"]] {
         let files: Vec<_> = texts.iter().map(|text| file("v.yaml", text)).collect();
@@ -142,42 +242,68 @@ fn a_credential_is_in_neither_configuration_nor_report() {
     assert!(!all.contains("TOPSECRET"), "{all}");
 }
 
-/// True if an entry says what became of a key, or of a key above or below it.
-fn is_reported(report: &Report, path: &str) -> bool {
-    let leads = |one: &str, other: &str| {
-        other.strip_prefix(one).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+/// The entry of a key, or else that of the nearest key above it.
+fn nearest<'a>(report: &'a Report, path: &str) -> Option<&'a Entry> {
+    let leads = |entry: &&Entry| {
+        path.strip_prefix(&entry.path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
-    report.entries.iter().any(|entry| leads(&entry.path, path) || leads(path, &entry.path))
+    report.entries.iter().filter(leads).max_by_key(|entry| entry.path.len())
 }
 
-fn leaves(path: &str, value: &Value, found: &mut Vec<String>) {
-    match value.as_object().filter(|entries| !entries.is_empty()) {
-        Some(entries) => entries.iter().for_each(|(key, value)| leaves(&below(path, key), value, found)),
-        None if value.is_null() => {}
-        None => found.push(path.to_owned()),
+fn leaves<'a>(path: &str, value: &'a Value, found: &mut Vec<(String, &'a Value)>) {
+    match value {
+        Value::Null => {}
+        // Without entries it has nothing that could be dropped.
+        Value::Object(entries) => {
+            entries.iter().for_each(|(key, value)| leaves(&below(path, key), value, found));
+        }
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().enumerate().for_each(|(at, value)| leaves(&format!("{path}[{at}]"), value, found));
+        }
+        value => found.push((path.to_owned(), value)),
     }
 }
 
-fn any_value() -> impl Strategy<Value = Value> {
+/// Gives each text and each number a part that no other one has.
+fn mark(value: &mut Value, marks: &mut u64) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| mark(item, marks)),
+        Value::Object(entries) => entries.values_mut().for_each(|value| mark(value, marks)),
+        Value::String(text) if !text.is_empty() => {
+            *marks += 1;
+            *text = format!("{text}v{marks}z");
+        }
+        Value::Number(number) => {
+            *marks += 1;
+            *number = (*marks + 7300).into();
+        }
+        _ => {}
+    }
+}
+
+/// The part of a value by which it is found in the result; none for a value that is not unique.
+fn mark_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => text.rfind('v').map(|at| text[at..].to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns values of any shape whose maps have these names.
+pub(crate) fn any_value(
+    names: impl Strategy<Value = String> + Clone + 'static,
+) -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(Value::from),
         (0..9_i64).prop_map(Value::from),
         "[a-z{}$()/]{0,6}".prop_map(Value::from)
     ];
-    leaf.prop_recursive(3, 12, 3, |inner| {
+    leaf.prop_recursive(3, 12, 3, move |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            proptest::collection::btree_map(
-                prop_oneof![
-                    "[a-z]{1,4}",
-                    Just("name".to_owned()),
-                    Just("valueFrom".to_owned()),
-                    Just("choices".to_owned())
-                ],
-                inner,
-                0..3
-            )
-            .prop_map(|entries| entries.into_iter().collect::<Map<_, _>>().into()),
+            proptest::collection::btree_map(names.clone(), inner, 0..3)
+                .prop_map(|entries| entries.into_iter().collect::<Map<_, _>>().into()),
         ]
     })
 }
@@ -193,19 +319,30 @@ fn nested(path: &[String], value: Value) -> Value {
 }
 
 proptest! {
-    /// Values of any shape, at any key: there is no panic, and nothing is dropped silently.
+    /// Values of any shape, at any key: there is no panic, and what the report calls carried over is in the result.
     #[test]
-    fn every_key_is_reported(given in proptest::collection::vec((any_path(), any_value()), 1..6)) {
+    fn every_key_is_reported(given in proptest::collection::vec((any_path(), any_value("[a-z]{1,4}|name|valueFrom|choices")), 1..6)) {
+        let mut marks = 0;
         let files: Vec<ValuesFile> = given
             .iter()
-            .map(|(path, value)| file("v.yaml", &serde_json::to_string(&nested(path, value.clone())).unwrap()))
+            .map(|(path, value)| {
+                let mut value = value.clone();
+                mark(&mut value, &mut marks);
+                file("v.yaml", &serde_json::to_string(&nested(path, value)).unwrap())
+            })
             .collect();
         let Ok(moved) = migrate(&files, &target()) else { return Ok(()) };
         let values: Vec<&Value> = files.iter().map(|file| &file.values).collect();
-        let mut paths = Vec::new();
-        leaves("", &crate::layered(&json!({}), &values), &mut paths);
-        for path in paths {
-            prop_assert!(is_reported(&moved.report, &path), "{path}\n{}", moved.report.text());
+        let all = crate::layered(&json!({}), &values);
+        let mut found = Vec::new();
+        leaves("", &all, &mut found);
+        let result = moved.config.to_string();
+        for (path, value) in found {
+            let entry = nearest(&moved.report, &path);
+            prop_assert!(entry.is_some() || crate::draft::is_nothing(value), "{path}\n{}", moved.report.text());
+            if let (Some(Outcome::Carried { .. }), Some(mark)) = (entry.map(|entry| &entry.outcome), mark_of(value)) {
+                prop_assert!(result.contains(&mark), "{path} is not carried over: {value}\n{}\n{}", yaml(&moved.config), moved.report.text());
+            }
         }
         let defaults = moved.report.entries.iter().filter(|entry| entry.place.is_none());
         prop_assert!(defaults.into_iter().all(|entry| !matches!(entry.outcome, Outcome::Stays(_))));

@@ -41,7 +41,10 @@ impl ValuesFile {
 
 /// Appends a key to a path.
 pub(crate) fn below(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    match (path, key) {
+        ("", one) | (one, "") => one.to_owned(),
+        _ => format!("{path}.{key}"),
+    }
 }
 
 enum Node {

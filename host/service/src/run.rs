@@ -65,9 +65,7 @@ pub async fn run(
     if let Some(state_dir) = &config.state_dir {
         private_directory(state_dir)?;
     }
-    for warning in config.warnings() {
-        tracing::warn!("{warning}");
-    }
+    config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let (api, health) = (
         listen("http.listen", config.http.listen).await?,
         listen("http.health_listen", config.http.health_listen).await?,

@@ -190,6 +190,17 @@ async fn the_namespace_of_a_lab_with_a_token_of_kubernetes_is_not_kept() {
     assert!(namespaces(&service).await.get_opt(NAMESPACE).await.unwrap().is_none());
 }
 
+/// A lab may get a namespace of an environment instead, so the one that was kept goes first.
+#[tokio::test]
+async fn a_server_starts_again_where_there_are_environments() {
+    let service = Service::start_with(BINARY, |config| config["environments"] = json!({})).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    for _ in 0..3 {
+        starts(&ada).await;
+        stops(&ada).await;
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_kept_of_a_lab_whose_record_is_deleted() {
     let service = Service::start_with(BINARY, for_long).await.unwrap();

@@ -98,12 +98,12 @@ impl AuthError {
 #[derive(Debug, thiserror::Error)]
 pub enum AuthSetupError {
     /// The file of static tokens cannot be read.
-    #[error("auth.static.tokens_file: cannot read {}: {source}", path.display())]
+    #[error("auth.static.tokens_file: cannot read {}: {error}", path.display())]
     Unreadable {
         /// The token file.
         path: PathBuf,
         /// The error of the operating system.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The file of static tokens is readable by other users.
     #[error(
@@ -125,12 +125,12 @@ pub enum AuthSetupError {
         problem: String,
     },
     /// The file with the ingress's secret cannot be read.
-    #[error("auth.headers.proof.shared-secret.file: cannot read {}: {source}", path.display())]
+    #[error("auth.headers.proof.shared-secret.file: cannot read {}: {error}", path.display())]
     UnreadableSecret {
         /// The file.
         path: PathBuf,
         /// The error of the operating system.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The file with the ingress's secret does not contain a usable secret.
     #[error(

@@ -22,7 +22,7 @@ const MIN_SECRET_BYTES: usize = 16;
 impl IngressSecret {
     pub(super) fn open(path: PathBuf) -> Result<Self, AuthSetupError> {
         let text = std::fs::read_to_string(&path)
-            .map_err(|source| AuthSetupError::UnreadableSecret { path: path.clone(), source })?;
+            .map_err(|error| AuthSetupError::UnreadableSecret { path: path.clone(), error })?;
         let secret = usable(&text).ok_or_else(|| AuthSetupError::WeakSecret { path: path.clone() })?;
         Ok(Self { path, last: ArcSwap::from_pointee(secret) })
     }

@@ -54,7 +54,7 @@ struct Version {
 
 impl StaticTokens {
     pub(super) async fn open(path: PathBuf) -> Result<Self, AuthSetupError> {
-        let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
+        let unreadable = |error| AuthSetupError::Unreadable { path: path.clone(), error };
         let metadata = tokio::fs::metadata(&path).await.map_err(unreadable)?;
         let tokens = read(&path, &metadata).await?;
         let seen = Mutex::new(Seen { version: Version::from_metadata(&metadata), checked: Instant::now() });
@@ -163,7 +163,7 @@ impl Version {
 }
 
 async fn read(path: &PathBuf, metadata: &Metadata) -> Result<Vec<TokenEntry>, AuthSetupError> {
-    let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
+    let unreadable = |error| AuthSetupError::Unreadable { path: path.clone(), error };
     if let Some(mode) = exposed_mode(metadata) {
         return Err(AuthSetupError::Exposed { path: path.clone(), mode });
     }

@@ -11,7 +11,7 @@ use crate::state::Api;
 pub(crate) struct Route {
     pub(crate) method: &'static str,
     pub(crate) path: String,
-    /// Those for whom it is. The handler checks it; ingresses that authenticate callers are made from it.
+    /// The callers for whom it is. The handler checks them; ingresses that authenticate callers are made from it.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the list of routes in the chart is made from it, by a test")

@@ -19,7 +19,10 @@ use self::ready::{when_history_known, when_ready};
 use super::dialects::nublado;
 use super::openapi::{browse, get_openapi};
 use super::state::Api;
-use crate::route::{Callers, Route, route};
+use crate::route::Callers::{
+    self, Administrators, Anybody, Overseers, OwnProgram, OwnersAndOverseers, Starters,
+};
+use crate::route::{Route, route};
 use crate::routes::blueprints::{list_blueprint_choices, list_blueprints, resolve_blueprint};
 use crate::routes::config::reload_config;
 use crate::routes::dask_pools::{
@@ -52,57 +55,40 @@ use crate::routes::volumes::{get_volumes, release_volumes};
 /// The routes that answer only once the service is ready.
 fn lab_routes() -> Vec<Route> {
     let single = [
-        route("GET", "/labs", Callers::Overseers, get(list_labs)),
-        route("GET", "/lab-status", Callers::Overseers, get(get_lab_status)),
-        route("GET", "/lab-lookup", Callers::OwnersAndOverseers, get(find_lab)),
-        route("GET", "/forgotten", Callers::Overseers, get(list_forgotten)),
-        route("GET", "/retained", Callers::Administrators, get(list_retained)),
-        route("GET", "/orphans", Callers::Administrators, get(list_orphans)),
-        route("DELETE", "/orphans", Callers::Administrators, delete(delete_orphans)),
-        route("GET", "/environments", Callers::Administrators, get(list_environments)),
-        route(
-            "POST",
-            "/environments/targets/{target}/release",
-            Callers::Administrators,
-            post(release_target),
-        ),
-        route("DELETE", "/environments/targets/{target}", Callers::Administrators, delete(retire_target)),
-        route("GET", "/blueprints", Callers::Administrators, get(list_blueprints)),
-        route("GET", "/images", Callers::Overseers, get(list_images)),
-        route("GET", "/prepulls", Callers::Overseers, get(list_prepulls)),
-        route("GET", "/policies", Callers::Administrators, get(list_policies)),
-        route("POST", "/policies/reload", Callers::Administrators, post(reload_policies)),
-        route("POST", "/config/reload", Callers::Administrators, post(reload_config)),
+        route("GET", "/labs", Overseers, get(list_labs)),
+        route("GET", "/lab-status", Overseers, get(get_lab_status)),
+        route("GET", "/lab-lookup", OwnersAndOverseers, get(find_lab)),
+        route("GET", "/forgotten", Overseers, get(list_forgotten)),
+        route("GET", "/retained", Administrators, get(list_retained)),
+        route("GET", "/orphans", Administrators, get(list_orphans)),
+        route("DELETE", "/orphans", Administrators, delete(delete_orphans)),
+        route("GET", "/environments", Administrators, get(list_environments)),
+        route("POST", "/environments/targets/{target}/release", Administrators, post(release_target)),
+        route("DELETE", "/environments/targets/{target}", Administrators, delete(retire_target)),
+        route("GET", "/blueprints", Administrators, get(list_blueprints)),
+        route("GET", "/images", Overseers, get(list_images)),
+        route("GET", "/prepulls", Overseers, get(list_prepulls)),
+        route("GET", "/policies", Administrators, get(list_policies)),
+        route("POST", "/policies/reload", Administrators, post(reload_policies)),
+        route("POST", "/config/reload", Administrators, post(reload_config)),
     ];
     let of_servers = vec![
-        of_server("GET", "/labs/{username}", "", Callers::OwnersAndOverseers, get(get_lab)),
-        of_server("DELETE", "/labs/{username}", "", Callers::OwnersAndOverseers, delete(stop_lab)),
-        of_server("POST", "/labs/{username}", "/spawn", Callers::Starters, post(spawn_lab)),
-        of_server("GET", "/labs/{username}", "/events", Callers::OwnersAndOverseers, get(follow_events)),
-        of_server("GET", "/labs/{username}", "/logs", Callers::Starters, get(get_logs)),
-        of_server("GET", "/labs/{username}", "/volumes", Callers::OwnersAndOverseers, get(get_volumes)),
-        of_server("DELETE", "/labs/{username}", "/volumes", Callers::Overseers, delete(release_volumes)),
-        of_server("GET", "/spawn-form/{username}", "", Callers::OwnersAndOverseers, get(get_spawn_form)),
-        of_server(
-            "POST",
-            "/spawn-form/{username}",
-            "",
-            Callers::OwnersAndOverseers,
-            post(get_spawn_form_again),
-        ),
-        of_server("GET", "/images/{username}", "", Callers::OwnersAndOverseers, get(get_image_menu)),
-        of_server(
-            "GET",
-            "/blueprints/{username}",
-            "",
-            Callers::OwnersAndOverseers,
-            get(list_blueprint_choices),
-        ),
+        of_server("GET", "/labs/{username}", "", OwnersAndOverseers, get(get_lab)),
+        of_server("DELETE", "/labs/{username}", "", OwnersAndOverseers, delete(stop_lab)),
+        of_server("POST", "/labs/{username}", "/spawn", Starters, post(spawn_lab)),
+        of_server("GET", "/labs/{username}", "/events", OwnersAndOverseers, get(follow_events)),
+        of_server("GET", "/labs/{username}", "/logs", Starters, get(get_logs)),
+        of_server("GET", "/labs/{username}", "/volumes", OwnersAndOverseers, get(get_volumes)),
+        of_server("DELETE", "/labs/{username}", "/volumes", Overseers, delete(release_volumes)),
+        of_server("GET", "/spawn-form/{username}", "", OwnersAndOverseers, get(get_spawn_form)),
+        of_server("POST", "/spawn-form/{username}", "", OwnersAndOverseers, post(get_spawn_form_again)),
+        of_server("GET", "/images/{username}", "", OwnersAndOverseers, get(get_image_menu)),
+        of_server("GET", "/blueprints/{username}", "", OwnersAndOverseers, get(list_blueprint_choices)),
         of_server(
             "GET",
             "/blueprints/{username}",
             "/resolved/{blueprint}",
-            Callers::OwnersAndOverseers,
+            OwnersAndOverseers,
             get(resolve_blueprint),
         ),
     ];
@@ -112,126 +98,68 @@ fn lab_routes() -> Vec<Route> {
 
 /// The routes about the history.
 fn history_routes() -> Vec<Route> {
-    let of_servers =
-        of_server("GET", "/labs/{username}", "/history", Callers::OwnersAndOverseers, get(get_history));
-    of_servers
-        .into_iter()
-        .chain([route("GET", "/jobs/{job_id}", Callers::OwnersAndOverseers, get(get_job))])
-        .collect()
+    let of_servers = of_server("GET", "/labs/{username}", "/history", OwnersAndOverseers, get(get_history));
+    of_servers.into_iter().chain([route("GET", "/jobs/{job_id}", OwnersAndOverseers, get(get_job))]).collect()
 }
 
 /// The routes about kernels.
 fn kernel_routes() -> Vec<[Route; 2]> {
     vec![
-        of_server("GET", "/labs/{username}", "/kernels", Callers::OwnersAndOverseers, get(list_kernels)),
-        of_server("POST", "/labs/{username}", "/kernels/{kernel}", Callers::Starters, post(start_kernel)),
-        of_server(
-            "GET",
-            "/labs/{username}",
-            "/kernels/{kernel}",
-            Callers::OwnersAndOverseers,
-            get(get_kernel),
-        ),
-        of_server(
-            "DELETE",
-            "/labs/{username}",
-            "/kernels/{kernel}",
-            Callers::OwnersAndOverseers,
-            delete(stop_kernel),
-        ),
+        of_server("GET", "/labs/{username}", "/kernels", OwnersAndOverseers, get(list_kernels)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}", Starters, post(start_kernel)),
+        of_server("GET", "/labs/{username}", "/kernels/{kernel}", OwnersAndOverseers, get(get_kernel)),
+        of_server("DELETE", "/labs/{username}", "/kernels/{kernel}", OwnersAndOverseers, delete(stop_kernel)),
         of_server(
             "GET",
             "/labs/{username}",
             "/kernels/{kernel}/events",
-            Callers::OwnersAndOverseers,
+            OwnersAndOverseers,
             get(follow_kernel_events),
         ),
         of_server(
             "POST",
             "/labs/{username}",
             "/kernels/{kernel}/signal",
-            Callers::OwnersAndOverseers,
+            OwnersAndOverseers,
             post(signal_kernel),
         ),
-        of_server(
-            "POST",
-            "/labs/{username}",
-            "/kernels/{kernel}/restart",
-            Callers::Starters,
-            post(restart_kernel),
-        ),
-        of_server(
-            "GET",
-            "/labs/{username}",
-            "/kernels/{kernel}/launcher",
-            Callers::OwnProgram,
-            get(connect_launcher),
-        ),
-        of_server(
-            "PUT",
-            "/labs/{username}",
-            "/kernels/{kernel}/launcher",
-            Callers::OwnProgram,
-            put(report_process),
-        ),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}/restart", Starters, post(restart_kernel)),
+        of_server("GET", "/labs/{username}", "/kernels/{kernel}/launcher", OwnProgram, get(connect_launcher)),
+        of_server("PUT", "/labs/{username}", "/kernels/{kernel}/launcher", OwnProgram, put(report_process)),
     ]
 }
 
 /// The routes about Dask pools.
 fn pool_routes() -> Vec<[Route; 2]> {
     vec![
-        of_server("GET", "/labs/{username}", "/dask-pools", Callers::OwnersAndOverseers, get(list_pools)),
-        of_server("POST", "/labs/{username}", "/dask-pools/{pool}", Callers::Starters, post(start_pool)),
-        of_server(
-            "GET",
-            "/labs/{username}",
-            "/dask-pools/{pool}",
-            Callers::OwnersAndOverseers,
-            get(get_pool),
-        ),
-        of_server(
-            "DELETE",
-            "/labs/{username}",
-            "/dask-pools/{pool}",
-            Callers::OwnersAndOverseers,
-            delete(stop_pool),
-        ),
-        of_server(
-            "POST",
-            "/labs/{username}",
-            "/dask-pools/{pool}/scale",
-            Callers::Starters,
-            post(scale_pool),
-        ),
+        of_server("GET", "/labs/{username}", "/dask-pools", OwnersAndOverseers, get(list_pools)),
+        of_server("POST", "/labs/{username}", "/dask-pools/{pool}", Starters, post(start_pool)),
+        of_server("GET", "/labs/{username}", "/dask-pools/{pool}", OwnersAndOverseers, get(get_pool)),
+        of_server("DELETE", "/labs/{username}", "/dask-pools/{pool}", OwnersAndOverseers, delete(stop_pool)),
+        of_server("POST", "/labs/{username}", "/dask-pools/{pool}/scale", Starters, post(scale_pool)),
         of_server(
             "GET",
             "/labs/{username}",
             "/dask-pools/{pool}/events",
-            Callers::OwnersAndOverseers,
+            OwnersAndOverseers,
             get(follow_pool_events),
         ),
         of_server(
             "GET",
             "/labs/{username}",
             "/dask-pools/{pool}/scheduler",
-            Callers::OwnProgram,
+            OwnProgram,
             get(connect_scheduler),
         ),
-        of_server(
-            "PUT",
-            "/labs/{username}",
-            "/dask-pools/{pool}/scheduler",
-            Callers::OwnProgram,
-            put(report_workers),
-        ),
+        of_server("PUT", "/labs/{username}", "/dask-pools/{pool}/scheduler", OwnProgram, put(report_workers)),
     ]
 }
 
 /// The routes that need no credential.
 fn public_routes() -> Vec<Route> {
     vec![
-        route("GET", "/openapi.json", Callers::Anybody, get(get_openapi)),
-        route("GET", "/docs", Callers::Anybody, get(browse)),
+        route("GET", "/openapi.json", Anybody, get(get_openapi)),
+        route("GET", "/docs", Anybody, get(browse)),
     ]
 }
 

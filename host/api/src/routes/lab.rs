@@ -1,15 +1,18 @@
 //! `/labs/{username}`
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
+use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::users::access::{Access, Permit};
 
 use crate::auth::{Authenticator, Caller};
 use crate::problem::Problem;
 use crate::request::path::LabPath;
 use crate::wire;
-use wasmspawner_spawner::Labs;
+use wasmspawner_spawner::{LabSnapshot, Labs};
 
 /// One lab, also one that has failed.
 #[utoipa::path(
@@ -25,10 +28,14 @@ pub(crate) async fn get_lab(
     LabPath(key): LabPath,
 ) -> Result<Json<wire::Lab>, Problem> {
     let permit = caller.may(Access::ReadOrStop(&key))?;
+    Ok(Json(wire::Lab::from_snapshot(&*find(&labs, key)?, permit)))
+}
+
+/// Returns the lab, also one that has failed.
+pub(crate) fn find(labs: &Labs, key: LabKey) -> Result<Arc<LabSnapshot>, Problem> {
     let key = key.into();
     labs.require_readable(&key)?;
-    let lab = labs.lab(&key).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
-    Ok(Json(wire::Lab::from_snapshot(&lab, permit)))
+    labs.lab(&key).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))
 }
 
 /// Stops a lab.
@@ -48,10 +55,20 @@ pub(crate) async fn stop_lab(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<StatusCode, Problem> {
-    let owner = match caller.may(Access::ReadOrStop(&key))? {
-        Permit::Owner => Some(authenticator.identity_of(&caller, &key.user).await?),
+    stop(&labs, &authenticator, &caller, &key).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// Begins to stop the lab, if the caller may.
+pub(crate) async fn stop(
+    labs: &Labs,
+    authenticator: &Authenticator,
+    caller: &Caller,
+    key: &LabKey,
+) -> Result<(), Problem> {
+    let owner = match caller.may(Access::ReadOrStop(key))? {
+        Permit::Owner => Some(authenticator.identity_of(caller, &key.user).await?),
         Permit::Administrator => None,
     };
-    labs.stop(&key.into(), owner.as_ref(), caller.username.as_str()).await?;
-    Ok(StatusCode::ACCEPTED)
+    Ok(labs.stop(&key.clone().into(), owner.as_ref(), caller.username.as_str()).await?)
 }

@@ -1,9 +1,9 @@
-//! `form`: what the site wants of the spawn form.
+//! `form`: settings of the spawn form.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the site wants of the spawn form.
+/// Settings of the spawn form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FormConfig {

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::names::ObjectName;
 use crate::values::path;
 use crate::values::port_range::PortRange;
 
@@ -36,6 +37,9 @@ pub struct Grants {
     /// Ports on which the lab's program may listen instead of `lab.port`: a port such as `8787`, or a range such as
     /// `9000-9099`.
     pub ports: Vec<PortRange>,
+    /// Names of service accounts in the lab's namespace under which labs may run. They are the operator's: the service
+    /// never makes, changes or deletes them.
+    pub service_accounts: Vec<ObjectName>,
 }
 
 /// One kind of grant.
@@ -60,6 +64,8 @@ pub enum Grant {
     Metadata,
     /// See [`Grants::ports`].
     Ports,
+    /// See [`Grants::service_accounts`].
+    ServiceAccounts,
 }
 
 impl fmt::Display for Grant {
@@ -74,6 +80,7 @@ impl fmt::Display for Grant {
             Self::EnvPrefixesReservedOverride => "env-prefixes-reserved-override",
             Self::Metadata => "metadata",
             Self::Ports => "ports",
+            Self::ServiceAccounts => "service-accounts",
         })
     }
 }
@@ -132,6 +139,7 @@ impl Grants {
             (Grant::EnvPrefixesReservedOverride, self.env_prefixes_reserved_override),
             (Grant::Metadata, !self.metadata.is_empty()),
             (Grant::Ports, !self.ports.is_empty()),
+            (Grant::ServiceAccounts, !self.service_accounts.is_empty()),
         ];
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(grant, _)| grant).collect()
     }
@@ -155,6 +163,9 @@ impl Grants {
                     key == granted || granted.ends_with('/') && key.starts_with(granted.as_str())
                 })
             }),
+            Grant::ServiceAccounts => {
+                listed(&|name| self.service_accounts.iter().any(|granted| granted.as_str() == name))
+            }
             Grant::Ports => listed(&|port| {
                 port.parse().is_ok_and(|port| self.ports.iter().any(|range| range.contains(port)))
             }),
@@ -179,6 +190,7 @@ mod tests {
             ("env-prefixes-reserved-override: true", Grant::EnvPrefixesReservedOverride),
             ("metadata: [sidecar.istio.io/]", Grant::Metadata),
             ("ports: [8787, 9000-9099]", Grant::Ports),
+            ("service-accounts: [reader]", Grant::ServiceAccounts),
         ] {
             assert_eq!(serde_saphyr::from_str::<Grants>(yaml).unwrap().given(), [grant], "{yaml}");
         }

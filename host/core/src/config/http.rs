@@ -54,7 +54,7 @@ pub struct HttpConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
-    /// That of the controller of Nublado 15.
+    /// The API of the controller of Nublado 15.
     Nublado,
 }
 

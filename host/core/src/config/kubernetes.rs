@@ -132,7 +132,7 @@ impl KubernetesConfig {
         self.instance.clone().unwrap_or_else(|| LabelValue::for_name(self.namespace.as_str()))
     }
 
-    /// How long the empty namespace of a lab that has ended is kept; `None` if it is deleted at once, or stays.
+    /// The time for which the empty namespace of a lab that has ended is kept; `None` if it is deleted at once, or stays.
     pub fn namespaces_kept_for(&self) -> Option<SignedDuration> {
         let kept = self.delete_namespaces_after.unwrap_or(SignedDuration::from_mins(10));
         (self.namespaces.is_deleted() && kept.is_positive()).then_some(kept)

@@ -29,6 +29,7 @@ mod prepull;
 mod public_key;
 mod registries;
 mod root;
+mod service_accounts;
 mod site_data;
 mod span;
 mod telemetry;

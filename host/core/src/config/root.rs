@@ -12,7 +12,7 @@ use super::{
     Hub, HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, Nats,
     PolicyConfig, ProvidersConfig, RegistriesConfig, TelemetryConfig, WorkloadsConfig,
 };
-use super::{environments, policies};
+use super::{environments, policies, service_accounts};
 use crate::custom_resource::blueprint::Library;
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
@@ -53,7 +53,7 @@ pub struct ConfigFile {
     /// What the service knows about the images of labs.
     #[serde(default)]
     pub images: ImagesConfig,
-    /// What the site wants of the spawn form.
+    /// Settings of the spawn form.
     #[serde(default)]
     pub form: FormConfig,
     /// What the site wants of Dask pools.
@@ -109,7 +109,7 @@ pub struct Config {
     pub registries: RegistriesConfig,
     /// What the service knows about the images of labs.
     pub images: ImagesConfig,
-    /// What the site wants of the spawn form.
+    /// Settings of the spawn form.
     pub form: FormConfig,
     /// What the site wants of Dask pools.
     pub dask: DaskConfig,
@@ -151,6 +151,9 @@ impl ConfigFile {
         problems.extend(secret_that_no_node_can_use(&self.lab, &self.images));
         problems.extend(labs_that_could_be_anybody(&self.http, self.auth.as_ref()));
         problems.extend(policies::check(&self.policies));
+        // Environments may have accounts, whatever becomes of other namespaces.
+        let is_deleted = self.kubernetes.namespaces.is_deleted() && self.environments.is_none();
+        problems.extend(service_accounts::check(&self.lab, &self.policies, &self.names, is_deleted));
         let blueprint_objects = self.blueprints.custom_resources;
         let (blueprints, blueprint_providers) =
             self.blueprints.library().map_err(|wrong| problems.extend(wrong)).unwrap_or_default();

@@ -1,11 +1,12 @@
 //! Settings that are allowed, and that few sites can want.
 
-use super::{Config, NatsLogin, NatsServer, PolicyConfig, lab_namespaces};
+use super::{Config, NatsLogin, NatsServer, PolicyConfig, lab_namespaces, service_accounts};
 
 impl Config {
     /// What is allowed and probably not meant, for the log and for `wasmspawner check`.
     pub fn warnings(&self) -> Vec<String> {
-        self.namespace_of_all().into_iter().chain(self.lost_claims()).chain(self.open_login()).collect()
+        let of_labs = self.lost_claims().into_iter().chain(service_accounts::not_granted(&self.policies));
+        self.namespace_of_all().into_iter().chain(of_labs).chain(self.open_login()).collect()
     }
 
     /// Credentials only sign what the server sends, so nobody learns them on the way.

@@ -6,8 +6,6 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 
 use super::metadata;
-use crate::config::NamespaceReclaim;
-use crate::names::labels::SPAWN_LABEL;
 use crate::policy::{AccessMode, ClaimTemplate, Pair, ValidatedSpawn, VolumeSource};
 use crate::users::quota::Quantity;
 
@@ -58,17 +56,13 @@ fn map(pairs: &[Pair]) -> BTreeMap<String, String> {
     pairs.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect()
 }
 
-/// Builds the metadata of a claim. It has the labels of the user and not of one lab, because it outlives labs; but a claim
-/// in a namespace of the lab's own is deleted with the lab.
+/// Builds the metadata of a claim. A claim outlives labs, so it has the labels of the user and not of one lab.
 fn claim_metadata(spawn: &ValidatedSpawn, name: &str, template: &ClaimTemplate) -> ObjectMeta {
-    let mut ours = metadata::of_user(spawn, &spawn.names.pvc);
+    let ours = metadata::of_user(spawn, &spawn.names.pvc);
     let below = |mut theirs: BTreeMap<String, String>, ours: Option<BTreeMap<String, String>>| {
         theirs.extend(ours.unwrap_or_default());
         Some(theirs)
     };
-    if spawn.namespaces == NamespaceReclaim::Delete {
-        ours.labels.get_or_insert_default().insert(SPAWN_LABEL.to_owned(), spawn.spawn.to_string());
-    }
     ObjectMeta {
         name: Some(name.to_owned()),
         labels: below(map(&template.labels), ours.labels),

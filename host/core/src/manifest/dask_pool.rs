@@ -121,7 +121,7 @@ pub fn build_dask_pool(
     let objects = LabObjects {
         namespace: None,
         routes: Vec::new(),
-        service_account: lasts.then(|| service_account::build(spawn)),
+        service_account: lasts.then(|| service_account::build(spawn)).flatten(),
         env: env_config_map::build(spawn),
         nss: nss_config_map::build(spawn),
         secret,

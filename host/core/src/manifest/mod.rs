@@ -64,7 +64,7 @@ pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
     let has_limits = spawn.namespaces != NamespaceReclaim::Single;
     LabObjects {
         namespace: namespace::build(spawn, &pod, &digest),
-        service_account: Some(service_account::build(spawn)),
+        service_account: service_account::build(spawn),
         env,
         nss: nss_config_map::build(spawn),
         secret: secret::build(spawn),

@@ -1,4 +1,4 @@
-use k8s_openapi::api::core::v1::{Namespace, Pod, Volume};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
@@ -53,10 +53,10 @@ fn kept_as(metadata: &ObjectMeta) -> String {
 /// Returns true for a pod with a token for the Kubernetes API.
 fn has_token(pod: &Pod) -> bool {
     let Some(spec) = &pod.spec else { return false };
-    let sources = |volume: &Volume| volume.projected.as_ref().and_then(|projected| projected.sources.clone());
-    let is_projected = spec.volumes.iter().flatten().filter_map(sources).flatten();
+    let projected = spec.volumes.iter().flatten().filter_map(|volume| volume.projected.as_ref());
+    let mut sources = projected.flat_map(|projected| projected.sources.iter().flatten());
     spec.automount_service_account_token != Some(false)
-        || is_projected.map(|source| source.service_account_token).any(|token| token.is_some())
+        || sources.any(|source| source.service_account_token.is_some())
 }
 
 fn retained(spawn: &ValidatedSpawn) -> Namespace {

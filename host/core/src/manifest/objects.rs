@@ -26,7 +26,7 @@ const MAX_SECRET_BYTES: usize = 1_000_000;
 pub struct LabObjects {
     /// The namespace, which contains all the other objects. Absent where the service does not create it.
     pub namespace: Option<LabObject>,
-    /// The lab's own service account, which its children share.
+    /// The lab's own service account, which its children share. Absent if the lab runs under an existing one.
     pub service_account: Option<ServiceAccount>,
     /// The non-secret environment.
     pub env: ConfigMap,

@@ -53,7 +53,7 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
         }
     }
     if let Some(patch) = &asked.pod_patch {
-        for path in pod_patch::paths(patch) {
+        for path in pod_patch::paths(patch).into_iter().filter(|path| path != pod_patch::SERVICE_ACCOUNT) {
             need("pod_patch".to_owned(), Grant::PodPatch, Some(path));
         }
         let reach = pod_patch::reach(patch);
@@ -62,6 +62,9 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
         }
         for name in reach.secrets {
             need("pod_patch".to_owned(), Grant::Secrets, Some(name));
+        }
+        if let Some(name) = reach.service_account {
+            need("pod_patch".to_owned(), Grant::ServiceAccounts, Some(name.into()));
         }
         for key in reach.metadata.into_iter().filter(|key| is_acted_on(key)) {
             need("pod_patch".to_owned(), Grant::Metadata, Some(key));
@@ -179,6 +182,20 @@ pod_patch: '{"metadata":{"annotations":{"sidecar.istio.io/inject":"false","plain
             .map(str::to_owned)
             .to_vec();
         assert!(check(&answer(&asked, &Grants { metadata: all, ..patch }), |_| false).is_ok());
+    }
+
+    #[test]
+    fn an_existing_service_account_needs_a_grant_for_its_name() {
+        let asked: Customization =
+            serde_saphyr::from_str(r#"pod_patch: '{"spec":{"serviceAccountName":"reader"}}'"#).unwrap();
+        let whole_pod = Grants { pod_patch: vec!["spec".to_owned()], ..Grants::default() };
+        let violations = check(&answer(&asked, &whole_pod), |_| false).unwrap_err();
+        let expected = "policy `greedy`: `pod_patch` needs the grant `service-accounts` for `reader`";
+        assert_eq!(violations.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+        for (granted, allowed) in [("[reader]", true), ("[read, reader-2]", false)] {
+            let grants: Grants = serde_saphyr::from_str(&format!("service-accounts: {granted}")).unwrap();
+            assert_eq!(check(&answer(&asked, &grants), |_| false).is_ok(), allowed, "{granted}");
+        }
     }
 
     const GREEDY: &str = r#"

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Pod, Volume};
 use serde_json::Value;
 
+use crate::names::ObjectName;
 use crate::values::path;
+
+/// The field with the name of the pod's service account. It needs a grant of its own.
+pub(crate) const SERVICE_ACCOUNT: &str = "spec.serviceAccountName";
 
 /// Parses a patch into Kubernetes' own types. Unknown fields are refused, so that a misspelt field is an error instead
 /// of being ignored.
@@ -20,7 +24,7 @@ pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
     let known = leaves(&read);
     match leaves(&written).into_iter().find(|path| !known.contains(path)) {
         Some(unknown) => Err(format!("a Pod has no field `{unknown}`, or not of this kind")),
-        None => named(pod).and_then(with_allowed_volumes),
+        None => named(pod).and_then(with_allowed_volumes).and_then(with_account),
     }
 }
 
@@ -66,6 +70,14 @@ fn only(written: &Value, kinds: &[&str], volume: &str, what: &str) -> Result<(),
     }
 }
 
+/// Checks the name of the service account.
+fn with_account(pod: Pod) -> Result<Pod, String> {
+    match pod.spec.as_ref().and_then(|spec| spec.service_account_name.clone()).map(ObjectName::parse) {
+        Some(Err(error)) => Err(format!("the name of the service account: {error}")),
+        _ => Ok(pod),
+    }
+}
+
 /// Checks that all items of lists have names: items are merged by name, and one without a name would be added.
 fn named(pod: Pod) -> Result<Pod, String> {
     let spec = pod.spec.as_ref();
@@ -97,6 +109,8 @@ pub(crate) struct PatchTargets {
     pub(crate) secrets: Vec<String>,
     /// Keys of labels and annotations, which other programs may act on.
     pub(crate) metadata: Vec<String>,
+    /// The service account.
+    pub(crate) service_account: Option<ObjectName>,
 }
 
 impl PatchTargets {
@@ -119,6 +133,7 @@ pub(crate) fn reach(patch: &str) -> PatchTargets {
         [metadata.labels, metadata.annotations].into_iter().flatten().flat_map(BTreeMap::into_keys).collect();
     reach.metadata.sort();
     let Some(spec) = pod.spec else { return reach };
+    reach.service_account = spec.service_account_name.and_then(|name| ObjectName::parse(name).ok());
     spec.volumes.into_iter().flatten().for_each(|volume| reach.add(volume));
     for container in spec.containers.into_iter().chain(spec.init_containers.into_iter().flatten()) {
         let whole = container.env_from.into_iter().flatten().filter_map(|from| from.secret_ref);
@@ -184,6 +199,8 @@ mod tests {
                 "of the kind `serviceAccountToken`",
             ),
             (r#"{"spec":{"volumes":[{"name":"v","hostPath":{"path":"/data/../etc"}}]}}"#, "has `..`"),
+            (r#"{"spec":{"serviceAccountName":""}}"#, "service account"),
+            (r#"{"spec":{"serviceAccountName":"../hub"}}"#, "service account"),
             (r#"{"spec":{"volumes":[{"name":"v","nfs":{"server":"n","path":"/x/../y"}}]}}"#, "has `..`"),
             (r#"{"spec":{"volumes":[{"name":"v","nfs":{"server":"n,m","path":"/x"}}]}}"#, "one host"),
         ] {

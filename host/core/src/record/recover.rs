@@ -50,7 +50,8 @@ pub fn recover(
             OperationKind::Stop | OperationKind::Cleanup => operation,
             OperationKind::Spawn => limits.operation(fresh, OperationKind::Stop, now),
         };
-        return Recovered { lab: lab(stopping_phase(observed, limits, now), operation), interrupted: None };
+        let phase = stopping_phase(observed, limits, operation.started_at, now);
+        return Recovered { lab: lab(phase, operation), interrupted: None };
     }
     if let Some(failure) = status.and_then(|status| status.failure.clone()) {
         let at = status.and_then(|status| status.finished_at).unwrap_or(operation.started_at);
@@ -76,13 +77,13 @@ pub fn recover(
     Recovered { lab: lab(phase, operation), interrupted: Some(failure) }
 }
 
-/// Returns the phase of a stop, which begins again with its first step. The stop is complete for its user when the pod
-/// is gone.
-fn stopping_phase(observed: &Observed, limits: TimeLimits, now: Timestamp) -> Phase {
+/// Returns the phase of a stop that was begun at `since`, which begins again with its first step. The stop is complete for
+/// its user when the pod is gone.
+fn stopping_phase(observed: &Observed, limits: TimeLimits, since: Timestamp, now: Timestamp) -> Phase {
     let Operation { deadline, .. } = limits.operation(JobId::nil(), OperationKind::Stop, now);
     let deletion = Deletion { deadline, overdue: false };
     if observed.is_nothing() {
-        match observed.kept_for.map(|time| now.checked_add(time).unwrap_or(Timestamp::MAX)) {
+        match observed.kept_for.map(|time| since.checked_add(time).unwrap_or(Timestamp::MAX)) {
             Some(until) => Phase::NamespaceKept(KeptNamespace { until }),
             None => Phase::Absent,
         }

@@ -344,6 +344,25 @@ fn a_site_lifts_single_parts_of_the_security_baseline() {
     assert_eq!(spec(&pod).automount_service_account_token, Some(false));
 }
 
+#[test]
+fn a_lab_under_an_existing_account_has_none_of_its_own() {
+    let of_policy = "answers: [{policy: p, grants: {service-accounts: [writer]},
+        customization: {pod_patch: '{\"spec\":{\"serviceAccountName\":\"writer\"}}'}}]";
+    for (case, account, own) in [
+        ("lab: {image: i}".to_owned(), "nb-ada", true),
+        ("lab: {image: i, service_account: reader}".to_owned(), "reader", false),
+        (format!("lab: {{image: i}}\n{of_policy}"), "writer", false),
+        (format!("lab: {{image: i, service_account: reader}}\n{of_policy}"), "writer", false),
+    ] {
+        let objects = ada(&case).objects();
+        assert_eq!(spec(&objects.pod).service_account_name.as_deref(), Some(account), "{case}");
+        assert_eq!(spec(&objects.pod).automount_service_account_token, Some(false), "{case}");
+        assert_eq!(objects.service_account.is_some(), own, "{case}");
+    }
+    let rejected = ada("lab: {image: i, service_account: nb-ada}").compose().unwrap_err();
+    assert!(rejected.to_string().contains("the lab's own account"), "{rejected}");
+}
+
 /// Returns the lab that an object belongs to, according to its annotations.
 fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
     let annotations = metadata.annotations.as_ref()?;

@@ -471,7 +471,7 @@ impl Task {
                 }
                 (Content::Days(user), Some(key)) => {
                     let known = self.lock().revisions.get(key).copied().unwrap_or_default();
-                    match self.memory.days.of(user).map(|days| serde_json::to_vec(&days)).transpose() {
+                    match self.memory.days.days_of(user).map(|days| serde_json::to_vec(&days)).transpose() {
                         Ok(value) => writer.put(key, value.map(Bytes::from), known).await,
                         Err(error) => {
                             tracing::error!(%error, key = key.name(), "the use of a user cannot be written down");

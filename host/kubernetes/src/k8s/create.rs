@@ -72,11 +72,11 @@ impl Creator {
         notes: &CreationNotes<'_>,
     ) -> Result<CreatedLab, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        let spawn = Spawn { uid: spawn_uid, kept_namespace };
-        let (namespace, inside) = self.create_most(objects, spawn, &retry_policy, notes).await?;
+        let spawn = Spawn { uid: spawn_uid, kept_namespace, notes };
+        let (namespace, inside) = self.create_most(objects, spawn, &retry_policy).await?;
         self.check_claims_of_the_site(objects, &retry_policy, notes).await?;
         let pod = LabObject::from(objects.last().clone());
-        let pod = self.create_object(&pod, spawn, &retry_policy, inside.as_ref(), notes).await?;
+        let pod = self.create_object(&pod, spawn, &retry_policy, inside.as_ref()).await?;
         if let Some(quota) = &objects.resource_quota {
             QuotaCount::from_quota(quota, &self.client, &retry_policy).includes_pod().await?;
         }
@@ -92,8 +92,8 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<(), KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        let spawn = Spawn { uid: spawn_uid, kept_namespace: None };
-        self.create_most(objects, spawn, &retry_policy, &CreationNotes::NONE).await.map(drop)
+        let spawn = Spawn::without_claims(spawn_uid);
+        self.create_most(objects, spawn, &retry_policy).await.map(drop)
     }
 
     /// Creates all objects except the pod. Returns the namespace if it is among them.
@@ -102,12 +102,9 @@ impl Creator {
         objects: &LabObjects,
         spawn: Spawn<'_>,
         retry_policy: &RetryPolicy,
-        notes: &CreationNotes<'_>,
     ) -> Result<(Option<Namespace>, Option<Inside>), KubernetesError> {
         let namespace = match objects.first() {
-            Some(namespace) => {
-                Some(parse(self.create_object(namespace, spawn, retry_policy, None, notes).await?)?)
-            }
+            Some(namespace) => Some(parse(self.create_object(namespace, spawn, retry_policy, None).await?)?),
             None => None,
         };
         let inside = self.inside(namespace.as_ref());
@@ -120,9 +117,7 @@ impl Creator {
             // Waits for all of them even if one fails, so that no request is still under way when the lab is deleted
             // again.
             let created = join_all(
-                objects
-                    .iter()
-                    .map(|object| self.create_object(object, spawn, retry_policy, inside.as_ref(), notes)),
+                objects.iter().map(|object| self.create_object(object, spawn, retry_policy, inside.as_ref())),
             );
             created.await.into_iter().collect::<Result<Vec<_>, _>>()?;
         }
@@ -138,8 +133,8 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<Pod, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        let (spawn, notes) = (Spawn { uid: spawn_uid, kept_namespace: None }, CreationNotes::NONE);
-        parse(self.create_object(&LabObject::from(pod), spawn, &retry_policy, None, &notes).await?)
+        let spawn = Spawn::without_claims(spawn_uid);
+        parse(self.create_object(&LabObject::from(pod), spawn, &retry_policy, None).await?)
     }
 
     /// Returns the Secret of this name if it belongs to the spawn. The service may not read Secrets where labs are; a patch
@@ -155,7 +150,8 @@ impl Creator {
             RetryPolicy { request: self.request_timeout, total: within, cancel: CancellationToken::new() };
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let action = format!("read Secret {name}");
-        match read_by_patch(&secrets, name, spawn_uid, &retry_policy, &action).await {
+        let own = [(SPAWN_LABEL, Some(spawn_uid))];
+        match read_by_patch(&secrets, name, own, &retry_policy, &action).await {
             Ok(secret) => Ok(Some(secret)),
             Err(KubernetesError::Refused {
                 reason: StatusReason::Invalid | StatusReason::NotFound, ..
@@ -224,7 +220,6 @@ impl Creator {
         spawn: Spawn<'_>,
         retry_policy: &RetryPolicy,
         inside: Option<&Inside>,
-        notes: &CreationNotes<'_>,
     ) -> Result<DynamicObject, KubernetesError> {
         let resource = api_resource(&object.object_kind());
         let api = match &object.metadata().namespace {
@@ -251,9 +246,9 @@ impl Creator {
             LabObject::Pod(_) => creation.create_own(spawn.uid, same_job).await,
             LabObject::RetainedNamespace(_) => creation.create_to_stay(self.retained.as_ref()).await,
             LabObject::PersistentVolumeClaim(wanted) => {
-                let claim = creation.create_or_keep(notes).await?;
+                let claim = creation.create_or_keep(spawn.notes).await?;
                 refuse_claim_of_another(&claim.metadata, &wanted.metadata)?;
-                creation.enlarge(&claim, wanted, notes).await?;
+                creation.enlarge(&claim, wanted, spawn.notes).await?;
                 Ok(claim)
             }
             LabObject::ResourceQuota(wanted) => {
@@ -282,6 +277,14 @@ struct Spawn<'a> {
     uid: &'a str,
     /// The uid of the namespace of an earlier lab that it may have.
     kept_namespace: Option<&'a str>,
+    notes: &'a CreationNotes<'a>,
+}
+
+impl<'a> Spawn<'a> {
+    /// A spawn without volume claims and without a namespace of its own.
+    fn without_claims(uid: &'a str) -> Self {
+        Self { uid, kept_namespace: None, notes: &CreationNotes::NONE }
+    }
 }
 
 /// An object that is to be created.
@@ -383,13 +386,15 @@ impl Creation<'_> {
         Ok(None)
     }
 
-    /// Like `create_own`, for kinds that the service may not read, such as Secrets. A JSON patch that tests the label
-    /// and changes nothing checks whether an existing object belongs to the spawn.
+    /// Like `create_own`, for kinds that the service may not read, such as Secrets. A JSON patch that tests the labels
+    /// and changes nothing checks whether an existing object belongs to the spawn, and not to an earlier one of the lab.
     async fn create_own_unread(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
         if let Some(created) = self.create().await? {
             return Ok(created);
         }
-        match read_by_patch(&self.api, self.name(), spawn_uid, self.retry_policy, &self.action).await {
+        let job = self.object.metadata.labels.as_ref().and_then(|labels| labels.get(JOB_ID_LABEL));
+        let own = [(SPAWN_LABEL, Some(spawn_uid)), (JOB_ID_LABEL, job.map(String::as_str))];
+        match read_by_patch(&self.api, self.name(), own, self.retry_policy, &self.action).await {
             Err(KubernetesError::Refused { reason: StatusReason::Invalid, .. }) => Err(self.taken()),
             answer => answer,
         }
@@ -423,13 +428,11 @@ impl Creation<'_> {
             return Ok(());
         }
         let size = "/spec/resources/requests/storage";
-        let patch = serde_json::from_value(json!([
+        let patch = json_patch(json!([
             { "op": "test", "path": "/metadata/uid", "value": found.metadata.uid },
             { "op": "test", "path": size, "value": growth.from },
             { "op": "replace", "path": size, "value": growth.to },
-        ]));
-        let patch =
-            patch.map(Patch::<Value>::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+        ]))?;
         let policy =
             RetryPolicy { total: ENLARGE_WITHIN.min(self.retry_policy.total), ..self.retry_policy.clone() };
         let (action, params) =
@@ -507,19 +510,24 @@ impl Creation<'_> {
     }
 }
 
-/// Reads an object by a JSON patch that tests its label and changes nothing. Kubernetes refuses it as `Invalid` for an
-/// object that does not belong to the spawn.
+/// Returns the JSON patch with these operations.
+fn json_patch(operations: Value) -> Result<Patch<Value>, KubernetesError> {
+    let patch = serde_json::from_value(operations);
+    patch.map(Patch::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))
+}
+
+/// Reads an object by a JSON patch that tests its labels and changes nothing. Kubernetes refuses it as `Invalid` for an
+/// object with other labels.
 async fn read_by_patch<K: Clone + DeserializeOwned + Debug>(
     api: &Api<K>,
     name: &str,
-    spawn_uid: &str,
+    labels: impl IntoIterator<Item = (&'static str, Option<&str>)>,
     retry_policy: &RetryPolicy,
     action: &str,
 ) -> Result<K, KubernetesError> {
-    let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
-    let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn_uid }]));
-    let patch =
-        test.map(Patch::<Value>::Json).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+    let pointer = |label: &str| format!("/metadata/labels/{}", label.replace('/', "~1"));
+    let test = |(label, value)| Some(json!({ "op": "test", "path": pointer(label), "value": value? }));
+    let patch = json_patch(labels.into_iter().filter_map(test).collect())?;
     let params = PatchParams::default();
     retrying(retry_policy, action, || api.patch(name, &params, &patch)).await
 }

@@ -78,12 +78,13 @@ impl Deleter {
     }
 
     /// Deletes what a lab without a pod has in its own namespace, which is kept for the next lab and has the uid in `own`.
-    /// `selector` selects the objects, which may be of the kinds in `more`, too. Another namespace of the lab is deleted.
+    /// `selector` selects the objects, which may be of the kinds in `more`, too; `all` selects all of the service's, of which
+    /// the claims are deleted: they are the lab's or its children's. Another namespace of the lab is deleted.
     pub async fn empty_namespace(
         &self,
         name: &str,
         own: OwnedObject,
-        selector: &str,
+        (selector, all): (&str, &str),
         more: &[ObjectKind],
         within: Duration,
     ) -> Result<DeletionAnswer, KubernetesError> {
@@ -97,8 +98,14 @@ impl Deleter {
         } else if found.metadata.deletion_timestamp.is_some() {
             Ok(DeletionAnswer::Accepted)
         } else if found.metadata.uid == own.uid {
-            let more: Vec<ObjectKind> = more.iter().copied().chain([CLAIMS]).collect();
-            self.delete_lab_objects(name, selector, false, &more, within).await
+            match self.delete_all(&CLAIMS, name, all, within).await {
+                // The permissions are those of a version that kept no namespaces.
+                Err(KubernetesError::Refused { reason: StatusReason::Forbidden, .. }) => {
+                    self.delete_namespace(name, own, within).await
+                }
+                Err(error) => Err(error),
+                Ok(()) => self.delete_lab_objects(name, selector, false, more, within).await,
+            }
         } else {
             self.delete_namespace(name, OwnedObject { uid: found.metadata.uid, ..own }, within).await
         }

@@ -95,7 +95,7 @@ fn global(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
     match (key, value) {
         _ if is_nothing(value) => reader.not_needed(path, "has no value"),
         ("baseUrl", Value::String(_)) => {
-            reader.carried(path, "policies[rubin].config.lab.env.EXTERNAL_INSTANCE_URL", "")
+            reader.carried(path, "policies[rubin].config.lab.env.EXTERNAL_INSTANCE_URL", "");
         }
         ("host", Value::String(host)) => {
             reader.set_chart("gafaelfawr.host", host.as_str().into());

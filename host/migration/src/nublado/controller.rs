@@ -27,10 +27,7 @@ pub(super) fn read(reader: &mut Reader<'_>, path: &str, config: &Value) {
                 "Metrics of this service are read from /metrics by Prometheus (`monitoring.serviceMonitor` of the chart's values); what happened to each lab is in `history`, of which NATS passes it on to other programs",
             ),
             "metrics" => reader.not_needed(&path, "is off; metrics of this service are at /metrics"),
-            "pathPrefix" => reader.not_needed(
-                &path,
-                "was the path of the controller's API; the API of this service is another one, below `http.prefix`",
-            ),
+            "pathPrefix" => path_prefix(reader, &path, value),
             "watchReconnectTimeout" => {
                 reader.not_needed(&path, "this service begins each watch anew after 70 seconds");
             }
@@ -50,6 +47,17 @@ fn fileserver(reader: &mut Reader<'_>, path: &str, value: &Value) {
         );
     } else {
         reader.not_needed(path, "is off");
+    }
+}
+
+/// The API of the controller is served as well, for the site's Hub as it is.
+fn path_prefix(reader: &mut Reader<'_>, path: &str, value: &Value) {
+    match value.as_str().filter(|prefix| prefix.starts_with('/')) {
+        Some(prefix) => {
+            reader.set_service("http.nublado_prefix", prefix.trim_end_matches('/').into());
+            reader.carried(path, "http.nublado_prefix", "");
+        }
+        None => reader.other_form(path),
     }
 }
 

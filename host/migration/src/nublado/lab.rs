@@ -117,33 +117,33 @@ fn one(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
             }
         }
         "reconcileInterval" => images::span(reader, path, value, "limits.reconcile_every"),
-        "enableLandingPage"
-        | "enableCstLandingPage"
-        | "enableQueriesMenu"
-        | "enableRubinQueryMenu"
-        | "enableTutorialsMenu"
-        | "fileBrowserRoot"
-        | "fsGroupPrimary"
-            if value == &Value::Bool(false) =>
-        {
-            reader.not_needed(path, "is off");
-        }
-        "enableLandingPage"
-        | "enableCstLandingPage"
-        | "enableQueriesMenu"
-        | "enableRubinQueryMenu"
-        | "enableTutorialsMenu"
-        | "fileBrowserRoot" => reader.open(
+        _ => switch(reader, path, key, value),
+    }
+}
+
+/// A switch of something that labs have or do.
+fn switch(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
+    let of_a_file = [
+        "enableLandingPage",
+        "enableCstLandingPage",
+        "enableQueriesMenu",
+        "enableRubinQueryMenu",
+        "enableTutorialsMenu",
+        "fileBrowserRoot",
+    ];
+    match key {
+        _ if key != "fsGroupPrimary" && !of_a_file.contains(&key) => reader.unknown(path),
+        _ if value == &Value::Bool(false) => reader.not_needed(path, "is off"),
+        "fsGroupPrimary" => reader.open(
+            path,
+            "gave all volumes the primary group of the user",
+            "This service does so where a lab has volume claims of its own; see `lab.fs_group`",
+        ),
+        _ => reader.open(
             path,
             "was written to a file lab-config.json in labs, which this service does not make",
             "Images without that file read variables instead; set those in `lab.env` of the policy",
         ),
-        "fsGroupPrimary" => reader.open(
-            path,
-            "gave all volumes the primary group of the user",
-            "This service does so where a lab has volume claims of its own",
-        ),
-        _ => reader.unknown(path),
     }
 }
 
@@ -312,12 +312,8 @@ fn template(text: &str) -> Option<String> {
     let (mut converted, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("{{") {
         let (field, after) = after.split_once("}}")?;
-        let field = match field.trim() {
-            field @ ("uid" | "gid") => field,
-            _ => return None,
-        };
-        converted += &literal(before);
-        converted += &format!("{{{field}}}");
+        let field @ ("uid" | "gid") = field.trim() else { return None };
+        converted.extend([literal(before).as_str(), "{", field, "}"]);
         rest = after;
     }
     if rest.contains("{%") || converted.contains("{%") {

@@ -45,6 +45,7 @@ pub fn migrate_nublado(files: &[ValuesFile], target: &NubladoTarget) -> Result<M
         ));
     }
     let mut reader = Reader::new(files, target);
+    reader.set_service("http.dialects", json!(["nublado"]));
     chart::read(&mut reader, &values);
     Ok(reader.finish())
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::target::NubladoTarget;
+use crate::draft::{set, with_policy};
 use crate::migration::Migration;
 use crate::report::{Entry, Outcome, Report};
 use crate::values_file::{ValuesFile, below};
@@ -23,7 +24,7 @@ pub(super) struct Reader<'a> {
     pub(super) policy: Value,
     /// Values of the service's chart beside its configuration.
     pub(super) chart: Value,
-    /// What the policy may do.
+    /// The grants that the policy needs.
     pub(super) grants: Grants,
     /// The image of Nublado itself.
     pub(super) nublado_image: Option<Value>,
@@ -171,22 +172,17 @@ impl<'a> Reader<'a> {
             }
             json!([entry])
         };
-        let mut config = self.service.clone();
-        config["policies"] = entry(Some(&self.target.policy));
-        let mut of_chart = self.service.clone();
-        of_chart["policies"] = entry(None);
-        // The chart sets it.
-        if let Some(kubernetes) = of_chart["kubernetes"].as_object_mut() {
-            kubernetes.remove("namespace");
-        }
+        let (config, of_chart) = with_policy(self.service, &self.target.policy, entry);
         let mut chart_values = self.chart;
         chart_values["config"] = of_chart;
-        // A key is reported once: the last outcome counts.
-        let mut seen = BTreeSet::new();
-        self.report.entries.reverse();
-        self.report.entries.retain(|entry| seen.insert(entry.path.clone()));
-        self.report.entries.reverse();
-        Migration { config, chart_values, report: self.report, root: "" }
+        self.report.keep_last_outcomes();
+        Migration {
+            config,
+            chart_values,
+            report: self.report,
+            root: String::new(),
+            hub_secret: String::new(),
+        }
     }
 }
 
@@ -207,12 +203,4 @@ impl Grants {
         }
         grants.into()
     }
-}
-
-fn set(target: &mut Value, key: &str, value: Value) {
-    let mut at = target;
-    for step in key.split('.') {
-        at = &mut at[step];
-    }
-    *at = value;
 }

@@ -133,13 +133,11 @@ pub(super) fn fit(reader: &mut Reader<'_>, path: &str, value: &Value, shape: &Sh
         (Maps(keys), Value::Array(items)) => {
             let item = |(at, item): (usize, &Value)| {
                 let path = format!("{path}[{at}]");
-                match item {
-                    Value::Object(entries) => Some(known(reader, &path, entries, keys)),
-                    _ => {
-                        reader.other_form(&path);
-                        None
-                    }
+                if let Value::Object(entries) = item {
+                    return Some(known(reader, &path, entries, keys));
                 }
+                reader.other_form(&path);
+                None
             };
             Some(items.iter().enumerate().filter_map(item).collect())
         }

@@ -207,12 +207,12 @@ pub enum LoadErrorKind {
     #[error("the name is taken by another policy; give each its own `name`")]
     DuplicateName,
     /// The file cannot be read.
-    #[error("cannot read {}: {source}", .path.display())]
+    #[error("cannot read {}: {error}", .path.display())]
     Read {
         /// The file or directory.
         path: PathBuf,
         /// The reason that it cannot be read.
-        source: UnreadableFile,
+        error: UnreadableFile,
     },
     /// Site data cannot be read or used.
     #[error("data.{name}: {place}: {problem}")]
@@ -359,12 +359,12 @@ pub enum EngineError {
     #[error("the policy cache {} must belong to this user and be closed to others (0700)", .0.display())]
     CacheNotPrivate(PathBuf),
     /// The cache directory cannot be created or read.
-    #[error("cannot use the policy cache {}: {source}", .path.display())]
+    #[error("cannot use the policy cache {}: {error}", .path.display())]
     Cache {
         /// The cache directory.
         path: PathBuf,
         /// The error of the operating system.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The thread that measures time cannot be started.
     #[error("cannot start the engine's clock thread")]

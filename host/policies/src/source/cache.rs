@@ -20,7 +20,7 @@ const KEPT: u64 = 512 << 20;
 /// Creates the cache directory, or checks that an existing one belongs to this user and is closed to all others,
 /// because the files in it are executed as machine code. Removes files that are not needed any more.
 pub(crate) fn open(directory: &Path) -> Result<(), EngineError> {
-    let cache = |source| EngineError::Cache { path: directory.to_owned(), source };
+    let cache = |error| EngineError::Cache { path: directory.to_owned(), error };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(cache)?;
     let metadata = std::fs::metadata(directory).map_err(cache)?;
     let open_to_others = metadata.mode() & 0o077;

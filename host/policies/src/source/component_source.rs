@@ -52,7 +52,7 @@ impl ComponentSource {
                 let read = tokio::task::spawn_blocking(move || read_signed(&file, limit, trusted.as_deref()));
                 let panicked = |panic: tokio::task::JoinError| LoadErrorKind::Read {
                     path: path.clone(),
-                    source: UnreadableFile::Io(panic.into()),
+                    error: UnreadableFile::Io(panic.into()),
                 };
                 let (bytes, signer) = read.await.map_err(panicked)??;
                 Ok(Component { bytes: bytes.into(), trust: Trust::new(keys.cloned(), signer), pulled: None })
@@ -93,7 +93,7 @@ fn read_signed(
 }
 
 fn read_file(path: &Path, limit: u64) -> Result<(PathBuf, Vec<u8>), LoadErrorKind> {
-    let failed = |source: UnreadableFile| LoadErrorKind::Read { path: path.to_owned(), source };
+    let failed = |error: UnreadableFile| LoadErrorKind::Read { path: path.to_owned(), error };
     if !path.is_dir() {
         return Ok((path.to_owned(), confined_file::read(path, limit).map_err(failed)?));
     }
@@ -104,7 +104,7 @@ fn read_file(path: &Path, limit: u64) -> Result<(PathBuf, Vec<u8>), LoadErrorKin
         [file] => {
             let read = folder.read(Path::new(file), limit);
             let path = path.join(file);
-            let bytes = read.map_err(|source| LoadErrorKind::Read { path: path.clone(), source })?;
+            let bytes = read.map_err(|error| LoadErrorKind::Read { path: path.clone(), error })?;
             Ok((path, bytes))
         }
         _ => Err(LoadErrorKind::AmbiguousDirectory { path: path.to_owned(), found: components.len() }),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 use wasmspawner_migration::{Migration, Target};
 
 use super::migrate_nublado::NubladoArgs;
@@ -110,34 +111,50 @@ impl TargetArgs {
         }
     }
 
+    /// The end of the report: what to do with the files.
+    fn next(&self) -> String {
+        let Some(folder) = &self.output else {
+            return "## Next\n\nGive `--output DIR` to write the files, and check them with `wasmspawner check`.\n\n".to_owned();
+        };
+        let folder = folder.display();
+        format!(
+            "## Next\n\n\
+             1. Put the policy's component at `{folder}/{}`, if it is not there.\n\
+             2. `wasmspawner check --config {folder}/wasmspawner.yaml`\n\
+             3. `wasmspawner render -c {folder}/wasmspawner.yaml --user NAME --explain`, for a lab as it will be\n\
+             4. Build the Hub's image (`deploy/zero-to-jupyterhub/Containerfile`), and name it in `{folder}/hub-values.yaml`.\n\
+             5. Go on with \"Check the names of volumes\" in `deploy/MOVING-FROM-KUBESPAWNER.md`.\n\n",
+            self.policy
+        )
+    }
+
     fn finish(
         &self,
         migration: Migration,
         files: &[PathBuf],
         out: &mut impl Write,
     ) -> anyhow::Result<ExitCode> {
-        let hub = of_the_hub(migration.root, &self.target());
-        finish(migration, self.output.as_deref(), files, &[("hub-values.yaml", hub)], out)
+        let hub = serde_saphyr::to_string(&of_the_hub(&migration, &self.target())?)?;
+        finish(migration, self.output.as_deref(), files, &[("hub-values.yaml", hub)], &self.next(), out)
     }
 }
 
-/// The values for the Hub's chart, below the key at which the site has them.
-fn of_the_hub(root: &str, target: &Target) -> String {
-    let there = format!("http://wasmspawner.{}:8090/", target.service_namespace);
-    let text = OF_THE_HUB.replace("http://wasmspawner:8090/", &there);
-    if root.is_empty() {
-        return text;
-    }
-    let indented =
-        text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") });
-    format!("{root}:\n{}", indented.collect::<String>())
+/// The values for the Hub's chart, below the key at which the site has them. The comments of the file that they are from are
+/// for another installation.
+fn of_the_hub(migration: &Migration, target: &Target) -> anyhow::Result<Value> {
+    let mut values: Value = serde_saphyr::from_str(OF_THE_HUB)?;
+    let api = format!("http://wasmspawner.{}:8090/spawner/v1", target.service_namespace);
+    values["hub"]["config"]["WasmSpawner"]["api_url"] = api.into();
+    let token = &mut values["hub"]["extraEnv"]["WASMSPAWNER_TOKEN"]["valueFrom"]["secretKeyRef"];
+    token["name"] = migration.hub_secret.clone().into();
+    let keys = migration.root.split('.').rev().filter(|key| !key.is_empty());
+    Ok(keys.fold(values, |values, key| json!({ key: values })))
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use serde_json::Value;
     use wasmspawner_migration::ValuesFile;
 
     use super::super::migration_output::{OPEN, problems};
@@ -149,16 +166,21 @@ mod tests {
 
     #[test]
     fn values_of_the_hub_are_below_the_key_of_the_site() {
-        for (root, place) in [
-            ("", "/hub/config/WasmSpawner/api_url"),
-            ("jupyterhub", "/jupyterhub/hub/config/WasmSpawner/api_url"),
+        for (text, root, secret) in [
+            ("singleuser: {defaultUrl: /lab}", "", "hub"),
+            ("jupyterhub: {fullnameOverride: x, singleuser: {defaultUrl: /lab}}", "/jupyterhub", "x-hub"),
+            ("base: {jupyterhub: {singleuser: {defaultUrl: /lab}}}", "/base/jupyterhub", "hub"),
         ] {
-            let values: Value = serde_saphyr::from_str(&of_the_hub(root, &target())).unwrap();
+            let file = ValuesFile::parse("v.yaml", text).unwrap();
+            let migration = wasmspawner_migration::migrate(&[file], &target()).unwrap();
+            let values = of_the_hub(&migration, &target()).unwrap();
+            let at = |place: &str| values.pointer(&format!("{root}/hub/{place}")).unwrap().clone();
             assert_eq!(
-                values.pointer(place).unwrap(),
+                at("config/WasmSpawner/api_url"),
                 "http://wasmspawner.spawner:8090/spawner/v1",
-                "{root}"
+                "{text}"
             );
+            assert_eq!(at("extraEnv/WASMSPAWNER_TOKEN/valueFrom/secretKeyRef/name"), secret, "{text}");
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) struct NubladoArgs {
     /// The component of the policy `rubin`, relative to the new configuration
     #[arg(long, value_name = "FILE", default_value = "policies/policy_rubin.wasm")]
     policy: String,
-    /// The URL of the site, such as https://data.example.org, which Argo CD gives to Nublado's chart
+    /// The URL of the site, such as `https://data.example.org`, which Argo CD gives to Nublado's chart
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// An address from which the ingress connects to this service; may be repeated
@@ -62,6 +62,6 @@ impl NubladoArgs {
         };
         let migration = migrate_nublado(&files, &target).map_err(anyhow::Error::msg)?;
         let policy = serde_saphyr::to_string(&migration.config["policies"][0]["config"])?;
-        finish(migration, self.output.as_deref(), &self.files, &[("rubin.yaml", policy)], out)
+        finish(migration, self.output.as_deref(), &self.files, &[("rubin.yaml", policy)], "", out)
     }
 }

@@ -15,19 +15,20 @@ use wasmspawner_migration::{Migration, ValuesFile};
 /// The exit code if a person has to decide something.
 pub(super) const OPEN: u8 = 3;
 
-/// Writes the new files, with `further` ones, and prints the report.
+/// Writes the new files, with `further` ones, and prints the report, which ends with `next`: what to do with the files.
 pub(super) fn finish(
     mut migration: Migration,
     output: Option<&Path>,
     files: &[PathBuf],
     further: &[(&str, String)],
+    next: &str,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
     for (key, problem) in problems(&migration.config) {
         migration.report.invalid(&key, &problem);
     }
     let open = migration.report.open();
-    let report = format!("# Report\n\n{}", migration.report.text());
+    let report = format!("# Report\n\n{}{next}", migration.report.text());
     if let Some(folder) = output {
         let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         write_all(folder, &migration, further, &names.join(", "), &report)?;

@@ -193,6 +193,7 @@ impl Driver {
         let operation = lab.operation.unwrap_or_else(fresh);
         let recorded = self.record.as_ref().map(|record| &record.spec.operation);
         let recorded = recorded.filter(|recorded| recorded.id == operation.job_id);
+        let observer = self.observer.as_ref().filter(|observer| *observer.place() == place);
         SpawnSpec {
             kind: kind_at(&self.key, &place),
             user: self.key.lab.user.clone(),
@@ -208,7 +209,7 @@ impl Driver {
             },
             place,
             remains: self.observer.as_ref().map(|observer| observer.remains().to_vec()).unwrap_or_default(),
-            own_namespace: self.observer.as_ref().and_then(PlaceObserver::own_namespace).cloned(),
+            own_namespace: observer.and_then(PlaceObserver::own_namespace).cloned(),
             time_limits: lab.limits().into(),
             lab: self.about.description.clone(),
         }

@@ -89,7 +89,11 @@ pub(crate) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) ->
     observer.set_own_namespace(stored.spec.own_namespace.clone());
     let is_empty = stored.status.as_ref().is_some_and(|status| status.stage == Stage::Stopped);
     observer.recovered(ready, stored.spec.desired == Desired::Running, is_empty);
-    if stored.deleting {
+    let is_ending = stored.spec.desired == Desired::Stopped
+        || stored.status.as_ref().is_some_and(|status| status.failure.is_some());
+    let of_another = stored.spec.epoch != context.records.leadership().epoch();
+    // A deletion that the leader before has sent may come late. No lab is started where it would delete something.
+    if stored.deleting || is_ending && of_another {
         observer.keep_nothing();
     }
     let kept = stored.status.as_ref().and_then(|status| status.pod_uid.as_deref());

@@ -12,11 +12,12 @@ use wasmspawner_core::lifecycle::{CreationNote, Failure, Operation};
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::record::volumes::Release;
 use wasmspawner_core::record::{Place, PlaceKind, SpawnSpec, SpawnStatus};
 
 use super::place_observer::PlaceObserver;
-use crate::context::{Context, reclaim_of};
+use crate::context::Context;
 use crate::decide::again::{self, CutOff};
 use crate::decide::approve::Approved;
 use crate::decide::user_use::UserUse;
@@ -72,16 +73,15 @@ pub(crate) struct Remaining {
 
 /// The parts of a lab to delete besides its pod.
 pub(crate) struct RestToDelete {
+    pub(crate) key: SpawnKey,
     pub(crate) place: Place,
     pub(crate) own: OwnedObject,
     pub(crate) remains: Vec<Place>,
-    /// The choice between deleting the namespace and deleting the objects in it.
-    pub(crate) reclaim: NamespaceReclaim,
     /// The uid of the lab's own namespace if it is kept for the next lab.
     pub(crate) kept_namespace: Option<String>,
 }
 
-/// Where the objects of a lab are created, and for which record.
+/// The place where the objects of a lab are created, and the record for which they are.
 pub(crate) struct PlaceOfCreation {
     pub(crate) cluster: Option<ClusterRef>,
     /// The uid of the record.
@@ -171,15 +171,16 @@ pub(crate) async fn delete_pod(
 /// Deletes everything else: the lab's namespace (or its objects in a retained namespace), and what an earlier lab
 /// left at other places.
 pub(crate) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
-    let RestToDelete { place, own, remains, reclaim, kept_namespace } = rest;
+    let RestToDelete { key, place, own, remains, kept_namespace } = rest;
     let answer = async {
         let (spawn, namespace_kept) = (own.spawn.clone(), kept_namespace.is_some());
+        let reclaim = context.reclaim(&key, &place);
         let objects_gone = delete_objects(&context, &place, own, (reclaim, kept_namespace), within).await?
             == DeletionAnswer::Gone;
         let claim_gone = delete_claim(&context, &place, &spawn).await?;
         let mut left = Vec::new();
         for elsewhere in remains {
-            let reclaim = elsewhere.kind.fate().map_or(reclaim, reclaim_of);
+            let reclaim = context.reclaim(&key, &elsewhere);
             if !delete_place(&context, &elsewhere, &spawn, reclaim, within).await? {
                 left.push(elsewhere);
             }
@@ -235,20 +236,18 @@ async fn delete_objects(
         PlaceKind::Claimed { .. } | PlaceKind::Configured | PlaceKind::BesideLab(_) => {}
     }
     let (namespace, deleter) = (place.namespace.as_str(), context.cluster(place).deleter);
-    let Ok(spawn) = LabelValue::parse(own.spawn.as_str()) else { return Ok(DeletionAnswer::Gone) };
-    let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance(), &spawn);
-    let routes = context.route_kinds(place);
-    match (reclaim, kept_namespace) {
-        (NamespaceReclaim::Delete, Some(uid)) => {
-            let own = OwnedObject { uid: Some(uid), ..own };
-            deleter.empty_namespace(namespace, own, &selector, &routes, within).await
-        }
-        (NamespaceReclaim::Delete, None) => deleter.delete_namespace(namespace, own, within).await,
-        (NamespaceReclaim::Retain | NamespaceReclaim::Single, _) => {
-            let shared = context.is_shared(place);
-            deleter.delete_lab_objects(namespace, &selector, shared, &routes, within).await
-        }
+    if reclaim.is_deleted() && kept_namespace.is_none() {
+        return deleter.delete_namespace(namespace, own, within).await;
     }
+    let Ok(spawn) = LabelValue::parse(own.spawn.as_str()) else { return Ok(DeletionAnswer::Gone) };
+    let instance = context.config.current().kubernetes.instance();
+    let selector = manifest::spawn_selector(&instance, &spawn);
+    let routes = context.route_kinds(place);
+    if let Some(uid) = kept_namespace.filter(|_| reclaim.is_deleted()) {
+        let (own, all) = (OwnedObject { uid: Some(uid), ..own }, manifest::service_selector(&instance));
+        return deleter.empty_namespace(namespace, own, (&selector, &all), &routes, within).await;
+    }
+    deleter.delete_lab_objects(namespace, &selector, context.is_shared(place), &routes, within).await
 }
 
 /// Reads the pod and the namespace directly from the API server, into the store. `known` holds the uids that the store

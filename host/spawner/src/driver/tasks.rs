@@ -126,10 +126,10 @@ impl Driver {
             Request::DeleteRest => {
                 let Some(observer) = &self.observer else { return };
                 let rest = RestToDelete {
+                    key: self.key.clone(),
                     place: observer.place().clone(),
                     own: requests::own(observer, observer.namespace().map(|namespace| namespace.uid)),
                     remains: observer.remains().to_vec(),
-                    reclaim: self.context.reclaim(&self.key, observer.place()),
                     kept_namespace: observer.namespace_to_keep(),
                 };
                 self.spawn_task(request, requests::delete_rest(context, rest, within));

@@ -47,6 +47,8 @@ pub(crate) const PROFILE: &str = "profile";
 pub(crate) struct Profiles {
     /// The settings of every lab, with the keys of an override.
     site: Overrides,
+    /// The service accounts of groups, in their order.
+    accounts: Vec<(Audience, Overrides)>,
     /// In their order.
     list: Vec<Profile>,
 }
@@ -64,6 +66,7 @@ struct Profile {
 impl Profiles {
     /// Reads the profiles. `taken` are the names of the form's other fields.
     pub(crate) fn read(config: &mut Section<'_>, site: &Storage, taken: &[&str]) -> Self {
+        refused::refuse_beside_settings(config);
         let settings = config.section("kubespawner", |entry| Overrides::read_site(entry, site));
         let settings = settings.unwrap_or_default();
         let site = &settings.applied_to(site);
@@ -80,7 +83,11 @@ impl Profiles {
             }
             profile
         });
-        Self { site: settings, list }
+        let accounts = config.list("service_accounts", |entry| {
+            let name: String = entry.required("name");
+            (Audience::read(entry), Overrides::of_account(name))
+        });
+        Self { site: settings, accounts, list }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -108,6 +115,8 @@ impl Profiles {
     /// The settings of every lab, and the overrides of the chosen profile and options if the site has profiles.
     pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Chosen, Error> {
         let mut chosen = vec![self.site.filled()?];
+        let account = self.accounts.iter().find(|(audience, _)| audience.admits(user));
+        chosen.extend(account.map(|(_, account)| account.clone()));
         if self.is_empty() {
             return Ok(Chosen(chosen));
         }
@@ -129,6 +138,7 @@ impl Profile {
     }
 
     fn read(entry: &mut Section<'_>, site: &Storage) -> Self {
+        refused::refuse_beside_override(entry);
         let display_name: String = entry.required("display_name");
         let made = slug::slug(&display_name);
         if made.is_none() && !display_name.is_empty() && !entry.has("slug") {

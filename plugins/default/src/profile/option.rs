@@ -5,6 +5,7 @@ use wasmspawner_sdk::{Error, Options, Section, User};
 
 use super::audience::Audience;
 use super::overrides::Overrides;
+use super::refused;
 use super::unlisted::Unlisted;
 
 /// The choice that stands for a typed value.
@@ -29,6 +30,7 @@ struct OptionChoice {
 
 impl OptionChoice {
     fn read(entry: &mut Section<'_>) -> Self {
+        refused::refuse_beside_override(entry);
         // KubeSpawner and its forms find a choice by its key, so a slug has no effect.
         entry.optional::<String>("slug");
         Self {
@@ -43,6 +45,7 @@ impl OptionChoice {
 
 impl ProfileOption {
     pub(super) fn read(entry: &mut Section<'_>) -> Self {
+        refused::refuse_beside_override(entry);
         entry.optional::<String>("slug");
         warn_of_building(entry);
         let option = Self {

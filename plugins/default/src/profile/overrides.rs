@@ -139,6 +139,11 @@ impl Overrides {
         overrides
     }
 
+    /// The service account of labs, and nothing else.
+    pub(super) fn of_account(name: String) -> Self {
+        Self { pod_parts: PodParts::of_account(name), ..Self::default() }
+    }
+
     /// Reads the settings of every lab of the site, which may say how the lab's claim is made.
     pub(super) fn read_site(entry: &mut Section<'_>, site: &Storage) -> Self {
         let claim = kubernetes::claim_template(entry);

@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 use wasmspawner_sdk::Section;
 
 /// The keys, each with the part of the patch that it becomes.
-const KEYS: [(&str, Part); 13] = [
+const KEYS: [(&str, Part); 14] = [
     ("image_pull_policy", Part::Container("imagePullPolicy")),
     ("lifecycle_hooks", Part::Container("lifecycle")),
     ("extra_container_config", Part::WholeContainer),
     ("extra_containers", Part::Containers),
     ("scheduler_name", Part::Pod("/schedulerName")),
+    ("service_account", Part::Pod("/serviceAccountName")),
     ("priority_class_name", Part::Pod("/priorityClassName")),
     (
         "node_affinity_preferred",
@@ -91,6 +92,11 @@ impl PodParts {
         Self(parts)
     }
 
+    /// The service account of labs, and nothing else.
+    pub(super) fn of_account(name: String) -> Self {
+        Self([("service_account", name.into())].into())
+    }
+
     /// Adds a later override: maps are merged, where `null` takes an entry away; all other values replace earlier ones.
     pub(super) fn merge(&mut self, later: &Self) {
         for (key, value) in &later.0 {
@@ -155,9 +161,11 @@ fn problem(part: Part, value: &Value) -> Option<String> {
         Part::WholePod | Part::WholeContainer => {
             let decided = fields(value).into_iter().map(|(key, _)| key);
             let decided = decided.into_iter().find(|key| OF_THE_BASELINE.contains(&key.as_str()))?;
-            return Some(format!(
-                "`{decided}` is decided by the service (`lab.security`, `names.service_account`), and not by a policy"
-            ));
+            return Some(if decided.starts_with("serviceAccount") {
+                format!("`{decided}` is decided by the service; write `service_account` beside it")
+            } else {
+                format!("`{decided}` is decided by the service (`lab.security`), and not by a policy")
+            });
         }
         _ => return None,
     };

@@ -2,10 +2,15 @@ use serde_json::Value;
 use wasmspawner_sdk::Section;
 
 /// Keys of KubeSpawner that are not supported in an override, each with its replacement.
-const REFUSED: [(&[&str], &str); 6] = [
+const REFUSED: [(&[&str], &str); 7] = [
     (
         &["http_timeout", "env_keep", "ssl_alt_names", "consecutive_failure_limit"],
         "is the Hub's own; set it there, for every lab",
+    ),
+    (&["image_spec"], "is called `image`"),
+    (
+        &["allowed_groups", "groups"],
+        "belongs to the profile, the option or the choice, beside `kubespawner_override`",
     ),
     (
         &["image_pull_secrets"],
@@ -22,10 +27,6 @@ const REFUSED: [(&[&str], &str); 6] = [
     (
         &["namespace", "pod_name_template", "pvc_name_template", "slug_scheme"],
         "cannot be set here; see `names` of the service",
-    ),
-    (
-        &["service_account"],
-        "is not taken: every lab has a service account of its own, without a token (`lab.security`)",
     ),
 ];
 
@@ -49,6 +50,45 @@ pub(super) fn refuse(entry: &mut Section<'_>) {
             entry.optional::<Value>(key);
             entry.problem(key, remedy);
         }
+    }
+}
+
+/// Settings of a lab that sites write beside the key to which they belong.
+const OF_AN_OVERRIDE: [&str; 10] = [
+    "cpu_guarantee",
+    "cpu_limit",
+    "default_url",
+    "environment",
+    "image",
+    "image_spec",
+    "mem_guarantee",
+    "mem_limit",
+    "node_selector",
+    "service_account",
+];
+
+/// Reports settings of a lab in a profile, an option or a choice.
+pub(super) fn refuse_beside_override(entry: &mut Section<'_>) {
+    refuse_misplaced(entry, &OF_AN_OVERRIDE, "belongs in `kubespawner_override`");
+}
+
+/// Reports settings of KubeSpawner among the keys of the policy.
+pub(super) fn refuse_beside_settings(config: &mut Section<'_>) {
+    let own = |key: &&str| *key == "node_selector";
+    let settings: Vec<_> = OF_AN_OVERRIDE.into_iter().filter(|key| !own(key)).collect();
+    refuse_misplaced(
+        config,
+        &settings,
+        "belongs in `kubespawner`, for all labs, or in `kubespawner_override` of a profile",
+    );
+    let remedy = "belongs in a profile; `allow_groups` of `authorize` says who may start labs at all";
+    refuse_misplaced(config, &["allowed_groups"], remedy);
+}
+
+fn refuse_misplaced(entry: &mut Section<'_>, keys: &[&'static str], remedy: &str) {
+    for key in keys.iter().copied().filter(|key| entry.has(key)).collect::<Vec<_>>() {
+        entry.optional::<Value>(key);
+        entry.problem(key, remedy);
     }
 }
 

@@ -217,6 +217,58 @@ fn templates_around_an_unlisted_choice_are_expanded() {
 }
 
 #[test]
+fn settings_beside_the_key_to_which_they_belong_are_named() {
+    let profile = |more: Value| {
+        let mut profile = json!({"display_name": "P"});
+        profile.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"profile_list": [profile]})
+    };
+    let option = |more: Value| profile(json!({"profile_options": {"o": more}}));
+    for (config, expected) in [
+        (
+            profile(json!({"cpu_guarantee": 1})),
+            "/profile_list/0/cpu_guarantee: belongs in `kubespawner_override`",
+        ),
+        (option(json!({"image": "a", "choices": {"c": {}}})), "/o/image: belongs in `kubespawner_override`"),
+        (
+            option(json!({"choices": {"c": {"mem_limit": "1G"}}})),
+            "/c/mem_limit: belongs in `kubespawner_override`",
+        ),
+        (json!({"cpu_guarantee": 1}), "/cpu_guarantee: belongs in `kubespawner`"),
+        (json!({"allowed_groups": ["a"]}), "/allowed_groups: belongs in a profile"),
+    ] {
+        let problems = TestKit::<DefaultPolicy>::new(&config).err().unwrap();
+        let texts: Vec<_> = problems.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
+        assert!(texts.iter().any(|text| text.contains(expected)), "{config}: {texts:?}");
+    }
+}
+
+#[test]
+fn the_account_of_a_profile_counts_before_that_of_a_group_and_that_of_the_site() {
+    let config = json!({
+        "kubespawner": {"service_account": "of-site"},
+        "service_accounts": [{"groups": ["astro"], "name": "of-astro"}, {"allowed_groups": ["astro", "staff"], "name": "of-staff"}],
+        "profile_list": [
+            {"display_name": "Plain"},
+            {"display_name": "GPU", "kubespawner_override": {"service_account": "of-gpu"}}
+        ]
+    });
+    let site = TestKit::<DefaultPolicy>::new(&config).unwrap();
+    for (groups, profile, expected) in [
+        (&[][..], "plain", "of-site"),
+        (&["astro", "staff"], "plain", "of-astro"),
+        (&["staff"], "plain", "of-staff"),
+        (&["staff"], "gpu", "of-gpu"),
+        (&[], "gpu", "of-gpu"),
+    ] {
+        let user = groups.iter().fold(User::named("ada"), |user, group| user.in_group(group));
+        let pod = site.customize(&user, &json!({"profile": profile})).unwrap();
+        let patch: Value = serde_json::from_str(&pod.pod_patch.unwrap()).unwrap();
+        assert_eq!(patch, json!({"spec": {"serviceAccountName": expected}}), "{groups:?} {profile}");
+    }
+}
+
+#[test]
 fn unsupported_overrides_are_refused_with_the_remedy() {
     for (override_, expected) in [
         (
@@ -224,7 +276,13 @@ fn unsupported_overrides_are_refused_with_the_remedy() {
             "/extra_pod_config: `hostNetwork` is decided by the service",
         ),
         (json!({"uid": 0}), "/uid: comes from the identity provider"),
-        (json!({"service_account": "aws"}), "/service_account: is not taken"),
+        (json!({"service_account": 7}), "/service_account: must be a text"),
+        (json!({"image_spec": "lab:1"}), "/image_spec: is called `image`"),
+        (json!({"allowed_groups": ["a"]}), "/allowed_groups: belongs to the profile"),
+        (
+            json!({"extra_pod_config": {"serviceAccountName": "aws"}}),
+            "/extra_pod_config: `serviceAccountName` is decided by the service; write `service_account`",
+        ),
         (
             json!({"storage_capacity": "1Gi"}),
             "/storage_capacity: cannot differ by profile; write it in `kubespawner`",

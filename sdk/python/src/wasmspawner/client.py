@@ -106,8 +106,9 @@ class ServiceClient:
             try:
                 answer = await self._patiently("POST", lab.form_path, token, body, max_bytes=_MAX_FORM_BYTES)
             except Refused as error:
-                # An older service has no such route, and another one may refuse what was once allowed.
-                if error.status not in (405, 413, 422):
+                # An older service has no such route, another one may refuse what was once allowed, and a policy may fail
+                # on the options of an earlier version.
+                if error.status not in (405, 413, 422, 500):
                     raise
         if answer is None:
             answer = await self._patiently("GET", lab.form_path, token, max_bytes=_MAX_FORM_BYTES)

@@ -17,9 +17,9 @@ pub(crate) struct NubladoErrors {
 /// One problem with a request.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 struct NubladoError {
-    /// What is wrong, as text for people.
+    /// The problem as text for people.
     msg: String,
-    /// What is wrong, as an identifier for programs: Nublado's where it has one, and otherwise this service's.
+    /// The problem as an identifier for programs: Nublado's where it has one, and otherwise this service's.
     #[serde(rename = "type")]
     #[schema(example = "unknown_user")]
     kind: String,

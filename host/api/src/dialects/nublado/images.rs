@@ -32,7 +32,7 @@ struct SpawnerImage {
     digest: Option<String>,
     /// Other tags of the same image.
     aliases: Vec<String>,
-    /// Whether all nodes for labs have it.
+    /// True if all nodes for labs have it.
     prepulled: bool,
 }
 

@@ -10,9 +10,9 @@ use http::{HeaderMap, StatusCode};
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::images::IMAGE;
 use wasmspawner_core::lifecycle::LabStatus;
-use wasmspawner_core::lifecycle::progress::Entry;
+use wasmspawner_core::lifecycle::progress::{Entry, LoggedEntry};
 use wasmspawner_core::names::lab::LabKey;
-use wasmspawner_core::users::access::{Access, Permit};
+use wasmspawner_core::users::access::Access;
 use wasmspawner_spawner::{Choices, EventReader, Labs};
 use wasmspawner_telemetry::Metrics;
 
@@ -29,7 +29,7 @@ use crate::request::location;
 use crate::request::path::LabPath;
 use crate::request::prefix::NubladoPrefix;
 use crate::routes::events::{event_stream, stream};
-use crate::routes::spawn;
+use crate::routes::{lab, spawn};
 use crate::state::Api;
 
 /// The names of users whose labs run.
@@ -73,10 +73,7 @@ pub(crate) async fn get_own_lab(State(labs): State<Labs>, caller: Caller) -> Res
 
 fn state(labs: &Labs, caller: &Caller, key: LabKey) -> Result<Json<LabState>, Problem> {
     let own = caller.own_identity().filter(|identity| identity.username == key.user);
-    let key = key.into();
-    labs.require_readable(&key)?;
-    let lab = labs.lab(&key).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
-    Ok(Json(LabState::from_snapshot(&lab, own)))
+    Ok(Json(LabState::from_snapshot(&*lab::find(labs, key)?, own)))
 }
 
 /// Creates a lab.
@@ -146,13 +143,8 @@ pub(crate) async fn delete_lab(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<StatusCode, Problem> {
-    let owner = match caller.may(Access::ReadOrStop(&key))? {
-        Permit::Owner => Some(authenticator.identity_of(&caller, &key.user).await?),
-        Permit::Administrator => None,
-    };
-    let key = key.into();
-    labs.stop(&key, owner.as_ref(), caller.username.as_str()).await?;
-    let Some(stop) = labs.events(&key, None) else { return Ok(StatusCode::NO_CONTENT) };
+    lab::stop(&labs, &authenticator, &caller, &key).await?;
+    let Some(stop) = labs.events(&key.into(), None) else { return Ok(StatusCode::NO_CONTENT) };
     match shutdown.run_until_cancelled(last_entry(stop)).await.flatten() {
         Some(Entry::Failed(message)) => Err(Problem::new(ProblemKind::DeleteFailed, message)),
         Some(_) => Ok(StatusCode::NO_CONTENT),
@@ -196,13 +188,9 @@ pub(crate) async fn follow_events(
     let reader = labs.events(&key, None).ok_or_else(missing)?;
     let slot = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
     let mut writer = EventWriter::default();
-    let write = move |frames: &mut String, _, logged: &_| writer.write(frames, entry(logged));
+    let write = move |frames: &mut String, _, logged: &LoggedEntry| writer.write(frames, &logged.entry);
     let format = stream::Format { greeting: None, keep_alive: KEEP_ALIVE };
     Ok(event_stream(stream::follow_as(reader, format, write, (metrics.sse_reader(), slot), shutdown)))
-}
-
-fn entry(logged: &wasmspawner_core::lifecycle::progress::LoggedEntry) -> &Entry {
-    &logged.entry
 }
 
 #[cfg(test)]

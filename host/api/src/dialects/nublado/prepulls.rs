@@ -7,7 +7,7 @@ use wasmspawner_core::images::{
 };
 use wasmspawner_spawner::prepull::PrepullReport;
 
-/// What nodes are to have, and what they have.
+/// The images that nodes are to have, and those that they have.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PrepullerStatus {
     config: PrepullerOptions,
@@ -63,7 +63,7 @@ struct NodeImage {
 #[derive(Debug, Serialize, ToSchema)]
 struct PrepullerNode {
     name: String,
-    /// Whether labs are placed there, so that it pulls images.
+    /// True if labs are placed there, so that it pulls images.
     eligible: bool,
     /// Why no lab is placed there; null if labs are.
     comment: Option<String>,

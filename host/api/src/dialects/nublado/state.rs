@@ -22,7 +22,7 @@ pub(crate) struct LabState {
     /// The URL at which the Hub reaches the lab; present before the event `complete` is sent.
     internal_url: Option<String>,
     resources: LabResources,
-    /// What the identity provider allows the user; only in the user's own answer.
+    /// Limits that the identity provider gives the user; only in the user's own answer.
     quota: Option<ResourceQuantity>,
 }
 
@@ -118,7 +118,7 @@ impl LabState {
                 enable_debug: is_set(&described.options, "enable_debug"),
                 reset_user_env: is_set(&described.options, "reset_user_env"),
             },
-            status: LabStatus::of(lab.status, lab.exit_code),
+            status: LabStatus::from_status(lab.status, lab.exit_code),
             internal_url: internal_url(lab),
             resources: LabResources {
                 limits: amounts(quotas.map(|quotas| &quotas.limits)),
@@ -130,7 +130,7 @@ impl LabState {
 }
 
 impl LabStatus {
-    fn of(status: lifecycle::LabStatus, exit_code: Option<i32>) -> Self {
+    fn from_status(status: lifecycle::LabStatus, exit_code: Option<i32>) -> Self {
         match (status, exit_code) {
             (lifecycle::LabStatus::Starting, _) => Self::Pending,
             (lifecycle::LabStatus::Running, _) => Self::Running,
@@ -177,7 +177,7 @@ mod tests {
             (Failed, Some(0), LabStatus::Terminated),
             (Failed, None, LabStatus::Failed),
         ] {
-            assert_eq!(LabStatus::of(status, exit_code), expected);
+            assert_eq!(LabStatus::from_status(status, exit_code), expected);
         }
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArgoCd, FsGroup, LabService, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
-use crate::names::{DnsLabel, EnvName, LabelKey};
+use crate::names::{DnsLabel, EnvName, LabelKey, ObjectName};
 
 /// What every lab of this site has. Strings marked *template* may contain the fields of the name templates, such as
 /// `{username}`.
@@ -64,6 +64,10 @@ pub struct LabSection {
     pub max_time_limits: MaxTimeLimits,
     /// Parts of the security baseline that are lifted for every lab of the site.
     pub security: SecurityLifts,
+    /// A service account in the namespace of labs under which all labs run, unless a policy names another one. It is the
+    /// operator's: the service never makes, changes or deletes it. Default: each lab has an account of its own, without
+    /// permissions.
+    pub service_account: Option<ObjectName>,
     /// The group to which the files of volumes are given.
     pub fs_group: FsGroup,
     /// Scheduler of the pod. Default: that of the cluster.
@@ -101,6 +105,7 @@ impl Default for LabSection {
             request_env_is_secret: false,
             max_time_limits: MaxTimeLimits::default(),
             security: SecurityLifts::default(),
+            service_account: None,
             fs_group: FsGroup::default(),
             scheduler_name: None,
             priority_class_name: None,

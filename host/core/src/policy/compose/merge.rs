@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{Provenance, Source};
+use crate::names::ObjectName;
 use crate::policy::{
     AffinityPreset, Customization, EnvValue, Image, InitContainer, LabServer, Mount, Pair, Resources,
     TimeLimits, Toleration, Volume,
@@ -28,6 +29,8 @@ pub(super) struct Merged {
     pub(super) time_limits: TimeLimits,
     pub(super) environment_class: Option<String>,
     pub(super) server: LabServer,
+    /// The existing service account that a policy names.
+    pub(super) service_account: Option<ObjectName>,
     /// The parsed patches of the pod, in the order of the chain.
     pub(super) pod_patches: Vec<Pod>,
 }

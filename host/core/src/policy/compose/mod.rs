@@ -38,7 +38,7 @@ use super::{
     pod_patch,
 };
 use crate::config::lab::{LabConfig, SecurityLifts};
-use crate::names::LabelValue;
+use crate::names::{LabNames, LabelValue, ObjectName};
 use crate::users::identity::Identity;
 
 /// Composes a spawn. All errors of a spawn are found here; each says who has to correct it.
@@ -52,6 +52,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     foreign_parts::check(&answers)?;
     let mut merged = merge(answers, &inputs, &mut provenance);
     let pod_patches = std::mem::take(&mut merged.pod_patches);
+    let existing_account = existing_account(&mut merged, &inputs, &mut provenance)?;
     check_storage(&merged, &inputs, &provenance)?;
     let quota = limits::quota(&inputs, &mut provenance);
     limits::check_quota(&merged, &quota)?;
@@ -109,7 +110,11 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
         spawn: inputs.spawn,
         identity: inputs.request.identity,
         options: inputs.request.options,
-        names: inputs.names,
+        has_own_account: existing_account.is_none(),
+        names: match existing_account {
+            Some(service_account) => LabNames { service_account, ..inputs.names },
+            None => inputs.names,
+        },
     })
 }
 
@@ -161,11 +166,14 @@ fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut P
         provenance.put("image", source, &mut merged.image, image.clone());
     }
     for answer in answers {
-        // Invalid patches were refused before.
-        merged
-            .pod_patches
-            .extend(answer.customization.pod_patch.as_deref().and_then(|text| pod_patch::parse(text).ok()));
         let by = answer.author.source();
+        if let Some(patch) = answer.customization.pod_patch.as_deref() {
+            // Invalid patches were refused before.
+            merged.pod_patches.extend(pod_patch::parse(patch).ok());
+            if let Some(name) = pod_patch::reach(patch).service_account {
+                provenance.put("service_account", &by, &mut merged.service_account, name);
+            }
+        }
         let component = answer.component.map(|component| (answer.author.name().to_owned(), component));
         provenance.components.extend(component);
         merged.add(&by, answer.customization, provenance);
@@ -173,6 +181,25 @@ fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut P
     }
     merged.init_containers.retain(|init| init.run == InitRun::Always || !inputs.provisioned);
     merged
+}
+
+/// Returns the existing service account of the lab: that of a policy, or else that of the site.
+fn existing_account(
+    merged: &mut Merged,
+    inputs: &SpawnInputs<'_>,
+    provenance: &mut Provenance,
+) -> Result<Option<ObjectName>, SpawnRejected> {
+    let of_site = inputs.lab.section.service_account.clone();
+    let name = or_site(merged.service_account.take(), of_site, "service_account", provenance);
+    if name.as_ref() == Some(&inputs.names.service_account) {
+        let message = format!(
+            "`{}` is the name of the lab's own account, which the service makes and deletes; name another account, or change \
+             `names.service_account`",
+            inputs.names.service_account
+        );
+        return Err(SpawnRejected::operator("service_account", message));
+    }
+    Ok(name)
 }
 
 /// Checks that every mount has a volume and that no volume uses a name of the service's own. This is only known after

@@ -99,6 +99,8 @@ pub struct ValidatedSpawn {
     pub instance: LabelValue,
     /// The record of who decided each setting.
     pub provenance: Provenance,
+    /// False if the lab runs under an existing service account, which is not the service's.
+    pub has_own_account: bool,
     /// The granted patches of the pod, in order.
     pub(crate) pod_patches: Vec<Pod>,
 }

@@ -14,20 +14,22 @@ mod service;
 mod table;
 mod volumes;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::ensure;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use wasmspawner_core::names::ServerName;
 use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::{ServerName, Username};
 use wasmspawner_core::policy::user_string::UserString;
 
 use super::assignment::{self, Assignment};
 pub(super) use connection::ConnectionArgs;
 use lab::Lab;
 pub(super) use service::Service;
+use table::Row;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,6 +86,8 @@ struct LabArgs {
     #[arg(default_value = "", hide_default_value = true)]
     server: String,
 }
+
+const STATUSES: [&str; 4] = ["starting", "running", "terminating", "failed"];
 
 #[derive(Debug, Args)]
 struct ListArgs {
@@ -182,12 +186,32 @@ async fn list(service: &Service, args: &ListArgs, out: &mut impl Write) -> anyho
         print_json(out, &labs)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let rows = labs
-        .into_iter()
-        .map(|(user, lab)| Ok((user, lab.map(Lab::parse).transpose()?)))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let mut rows = Vec::new();
+    let of_named = of_named_servers(service, labs.iter().any(|(_, lab)| lab.is_none())).await?;
+    for (user, lab) in labs {
+        let row = match lab {
+            Some(lab) => Row::Lab(Box::new(Lab::parse(lab)?)),
+            None => Row::NamedServers(of_named.get(&user).cloned().unwrap_or_default()),
+        };
+        rows.push((user, row));
+    }
     table::list(out, &rows)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The statuses of the labs of each user, if there are users who only have named servers: the list of labs has no names of
+/// servers.
+async fn of_named_servers(
+    service: &Service,
+    needed: bool,
+) -> anyhow::Result<BTreeMap<Username, Vec<&'static str>>> {
+    let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for status in STATUSES.into_iter().filter(|_| needed) {
+        for user in service.users(&[status.to_owned()]).await? {
+            found.entry(user).or_default().push(status);
+        }
+    }
+    Ok(found)
 }
 
 async fn show(service: &Service, args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {

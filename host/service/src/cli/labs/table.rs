@@ -10,25 +10,30 @@ use crate::cli::plain::plain;
 
 const NOTHING: &str = "-";
 
+/// The labs of one user, as the list shows them.
+pub(super) enum Row {
+    /// The lab of the default server.
+    Lab(Box<Lab>),
+    /// The statuses of named servers, for a user who has no other one.
+    NamedServers(Vec<&'static str>),
+}
+
 /// Prints one line per user.
-pub(super) fn list(out: &mut impl Write, labs: &[(Username, Option<Lab>)]) -> io::Result<()> {
+pub(super) fn list(out: &mut impl Write, labs: &[(Username, Row)]) -> io::Result<()> {
     let mut rows =
         vec![["USER", "STATUS", "STAGE", "PROGRESS", "STARTED", "IMAGE"].map(str::to_owned).to_vec()];
-    rows.extend(labs.iter().map(|(user, lab)| row(user, lab.as_ref()).to_vec()));
+    rows.extend(labs.iter().map(|(user, lab)| row(user, lab).to_vec()));
     columns::print(out, &rows)
 }
 
-fn row(user: &Username, lab: Option<&Lab>) -> [String; 6] {
+fn row(user: &Username, row: &Row) -> [String; 6] {
     let user = plain(user.as_str()).into_owned();
-    let Some(lab) = lab else {
-        return [
-            user,
-            "(named servers)".into(),
-            NOTHING.into(),
-            NOTHING.into(),
-            NOTHING.into(),
-            NOTHING.into(),
-        ];
+    let lab = match row {
+        Row::Lab(lab) => lab,
+        Row::NamedServers(statuses) => {
+            let status = format!("{} (named servers)", statuses.join(", ")).trim_start().to_owned();
+            return [user, status, NOTHING.into(), NOTHING.into(), NOTHING.into(), NOTHING.into()];
+        }
     };
     let shown = |text: Option<&str>| text.map_or_else(|| NOTHING.to_owned(), |text| plain(text).into_owned());
     [
@@ -111,11 +116,12 @@ mod tests {
     #[test]
     fn the_columns_of_a_list_are_aligned() {
         let user = |name: &str| Username::parse(name).unwrap();
-        let labs = [(user("ada"), Some(lab())), (user("ada.lovelace@example.org"), None)];
+        let named = Row::NamedServers(vec!["starting", "running"]);
+        let labs = [(user("ada"), Row::Lab(Box::new(lab()))), (user("ada.lovelace@example.org"), named)];
         insta::assert_snapshot!(text(|out| list(out, &labs)), @r"
-        USER                      STATUS           STAGE    PROGRESS  STARTED               IMAGE
-        ada                       starting         Pulling  35%       2026-01-02T03:04:05Z  quay.io/x:1
-        ada.lovelace@example.org  (named servers)  -        -         -                     -
+        USER                      STATUS                             STAGE    PROGRESS  STARTED               IMAGE
+        ada                       starting                           Pulling  35%       2026-01-02T03:04:05Z  quay.io/x:1
+        ada.lovelace@example.org  starting, running (named servers)  -        -         -                     -
         ");
     }
 

@@ -106,6 +106,7 @@ async fn what_is_lifted_for_all_labs_is_allowed_and_no_more() {
             ("defaultCapabilities", "true"),
             ("unconfinedSeccomp", "true"),
             ("serviceAccountToken", "true"),
+            ("existingAccounts", "'reader|writer'"),
             ("priorityClasses", "['system-cluster-critical']"),
         ],
         "",
@@ -119,6 +120,7 @@ async fn what_is_lifted_for_all_labs_is_allowed_and_no_more() {
         vec![("/spec/securityContext/seccompProfile/type", json!("Unconfined"))],
         vec![("/spec/automountServiceAccountToken", json!(true))],
         vec![("/spec/priorityClassName", json!("system-cluster-critical"))],
+        vec![("/spec/serviceAccountName", json!("reader"))],
     ] {
         pods.allowed(&allowed).await;
     }
@@ -127,6 +129,7 @@ async fn what_is_lifted_for_all_labs_is_allowed_and_no_more() {
         (vec![("/spec/containers/0/securityContext/runAsUser", json!(0))], ROOT),
         (vec![("/spec/priorityClassName", json!("system-node-critical"))], CLASS),
         (vec![("/spec/serviceAccountName", json!("hub"))], ACCOUNT),
+        (vec![("/spec/serviceAccountName", json!("reader-of-all"))], ACCOUNT),
         (vec![("/spec/hostNetwork", json!(true))], FIELD),
     ] {
         pods.refused(&attack, rule).await;

@@ -119,7 +119,7 @@ impl Pods {
         let intruder = Intruder::under_the_policy(site).await;
         let admin = site.cluster.client.clone();
         let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), &namespace);
-        for name in ["nb-ada", "hub", "environment"] {
+        for name in ["nb-ada", "hub", "environment", "reader", "reader-of-all"] {
             create(&accounts, named(name)).await.unwrap();
         }
         until(async || accounts.get_opt("default").await.unwrap().is_some()).await;
