@@ -58,8 +58,10 @@ pub(crate) struct DaskPool {
     options: BTreeMap<String, Value>,
     /// The image that it runs.
     image: Option<String>,
-    /// What one worker may use of CPU and memory, and the scheduler likewise.
+    /// What one worker may use of CPU and memory, if all are alike; the workers of a group have limits of their own.
     quotas: Option<Quota>,
+    /// What the scheduler may use; null until the policies have decided.
+    scheduler_limits: Option<Amounts>,
     /// When the start began, RFC 3339.
     #[schema(format = DateTime)]
     started_at: Option<String>,
@@ -176,6 +178,7 @@ impl From<&PoolSnapshot> for DaskPool {
     fn from(pool: &PoolSnapshot) -> Self {
         let PoolSnapshot { spawn, description, state, .. } = pool;
         let (about, range) = (&spawn.about.description, state.range());
+        let scheduler_limits = description.scheduler.or(about.quotas.map(|quotas| quotas.limits));
         Self {
             name: spawn.key.child.as_ref().map(|child| child.name.to_string()).unwrap_or_default(),
             status: spawn.status.into(),
@@ -202,6 +205,7 @@ impl From<&PoolSnapshot> for DaskPool {
             options: about.options.clone(),
             image: about.image.as_ref().map(|image| image.reference.clone()),
             quotas: about.quotas.map(Quota::from),
+            scheduler_limits: scheduler_limits.map(Amounts::from),
             started_at: spawn.about.started_at.map(|at| at.to_string()),
         }
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::children::dask::{GroupRange, Resize, WorkerRange};
+use crate::children::dask::{GroupRange, MAX_WORKERS, Resize, WorkerRange};
 use crate::custom_resource::blueprint::ForeignBlueprint;
 use crate::names::WorkerGroupName;
 use crate::policy::compose::FieldsBySource;
@@ -124,17 +124,27 @@ impl PoolDescription {
         self.groups.iter().map(range).collect()
     }
 
+    /// Returns the range of all groups together. It is `workers`, unless an older release has changed that alone.
+    pub fn total(&self) -> WorkerRange {
+        self.ranges().into_iter().map(|range| range.workers).sum()
+    }
+
     /// Returns the pod from which the workers of a group are made, once the policies have decided.
     pub fn template(&self, group: Option<&WorkerGroupName>) -> Option<&serde_json::Value> {
         match group {
             None => self.worker.as_ref(),
-            Some(name) => self.groups.iter().find(|group| group.name == *name)?.worker.as_ref(),
+            Some(name) => self.group(name)?.worker.as_ref(),
         }
     }
 
-    /// Changes the number of workers. Fails if the pool has no such group.
-    pub fn resize(&mut self, resize: &Resize) -> Result<(), NoSuchGroup> {
-        let no_such_group = || NoSuchGroup {
+    /// Returns the group of this name.
+    pub fn group(&self, name: &WorkerGroupName) -> Option<&GroupDescription> {
+        self.groups.iter().find(|group| group.name == *name)
+    }
+
+    /// Changes the number of workers. Fails if the pool has no such group, or would have too many workers in all.
+    pub fn resize(&mut self, resize: &Resize) -> Result<(), ImpossibleResize> {
+        let no_such_group = || ImpossibleResize::NoSuchGroup {
             asked: resize.group.clone(),
             groups: self.groups.iter().map(|group| group.name.clone()).collect(),
         };
@@ -144,8 +154,14 @@ impl PoolDescription {
             Some(name) => {
                 let at =
                     self.groups.iter().position(|group| group.name == *name).ok_or_else(no_such_group)?;
+                let others = self.groups.iter().enumerate().filter(|(other, _)| *other != at);
+                let total =
+                    others.map(|(_, group)| group.workers).chain([resize.workers]).sum::<WorkerRange>();
+                if total.maximum > MAX_WORKERS {
+                    return Err(ImpossibleResize::TooMany { total: total.maximum });
+                }
                 self.groups[at].workers = resize.workers;
-                self.workers = self.groups.iter().map(|group| group.workers).sum();
+                self.workers = total;
             }
         }
         Ok(())
@@ -155,23 +171,41 @@ impl PoolDescription {
     pub fn take_workers_of(&mut self, later: &Self) {
         self.workers = later.workers;
         for group in &mut self.groups {
-            if let Some(now) = later.groups.iter().find(|now| now.name == group.name) {
+            if let Some(now) = later.group(&group.name) {
                 group.workers = now.workers;
             }
         }
     }
 }
 
-/// A pool has no such group.
+/// A pool cannot have these workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoSuchGroup {
-    asked: Option<WorkerGroupName>,
-    groups: Vec<WorkerGroupName>,
+pub enum ImpossibleResize {
+    /// The pool has no such group.
+    NoSuchGroup {
+        /// The group of the request.
+        asked: Option<WorkerGroupName>,
+        /// The groups of the pool.
+        groups: Vec<WorkerGroupName>,
+    },
+    /// All groups together would have more workers than any pool can have.
+    TooMany {
+        /// The number of workers of all groups.
+        total: u32,
+    },
 }
 
-impl fmt::Display for NoSuchGroup {
+impl fmt::Display for ImpossibleResize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, groups } = self;
+        let (asked, groups) = match self {
+            Self::NoSuchGroup { asked, groups } => (asked, groups),
+            Self::TooMany { total } => {
+                return write!(
+                    f,
+                    "all groups together have at most {MAX_WORKERS} workers, and would have {total}; ask for fewer"
+                );
+            }
+        };
         let names: Vec<_> = groups.iter().map(WorkerGroupName::as_str).collect();
         match asked {
             None => write!(f, "the pool has groups of workers: name one of {}", names.join(", ")),
@@ -280,6 +314,16 @@ mod tests {
     }
 
     #[test]
+    fn the_groups_of_a_pool_have_together_no_more_workers_than_a_pool() {
+        let mut groups = pool(&[("cpu", 2), ("gpu", 1)]);
+        let refused = groups.resize(&resize(Some("cpu"), MAX_WORKERS)).unwrap_err().to_string();
+        assert!(refused.contains("at most 10000 workers, and would have 10001"), "{refused}");
+        assert_eq!(groups, pool(&[("cpu", 2), ("gpu", 1)]), "nothing has changed");
+        groups.resize(&resize(Some("cpu"), MAX_WORKERS - 1)).unwrap();
+        assert_eq!(groups.workers.maximum, MAX_WORKERS);
+    }
+
+    #[test]
     fn the_record_of_a_pool_from_before_there_were_groups_is_read() {
         let recorded = serde_json::json!({
             "workers": { "minimum": 1, "maximum": 4 },
@@ -296,6 +340,16 @@ mod tests {
         assert_eq!(serde_json::to_value(&pool).unwrap(), recorded, "an older release can read it again");
         pool.resize(&resize(None, 2)).unwrap();
         assert_eq!(pool.workers, WorkerRange::fixed(2));
+    }
+
+    #[test]
+    fn groups_count_even_if_an_older_release_has_changed_the_number_of_all_workers() {
+        let mut changed = pool(&[("cpu", 2), ("gpu", 1)]);
+        changed.workers = WorkerRange::fixed(9);
+        assert_eq!(changed.total(), WorkerRange::fixed(3));
+        assert_eq!(pool(&[]).total(), pool(&[]).workers);
+        changed.resize(&resize(Some("gpu"), 2)).unwrap();
+        assert_eq!(changed.workers, WorkerRange::fixed(4));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::errors::SpawnError;
 use crate::labs::Labs;
 use crate::labs::message::Message;
 use crate::labs::pool_links::{
-    Changed, GroupReport, GroupState, NoOrders, PoolState, WorkerOrder, counts_of, no_such_group,
+    Changed, GroupReport, GroupState, NoOrders, PoolState, WorkerOrder, counts_of, impossible_resize,
 };
 use crate::published::snapshot::LabSnapshot;
 
@@ -138,13 +138,16 @@ impl Pools {
         let turn = self.0.turn_of(&key.lab.user).await?;
         let Some(pool) = self.0.lab(key) else { return Err(Refusal::NoLab.into()) };
         let mut resized = pool.about.description.pool.clone().ok_or(Refusal::NoLab)?;
-        resized.resize(&resize).map_err(no_such_group)?;
+        resized.resize(&resize).map_err(|problem| impossible_resize(&problem))?;
         if let Some(identity) = user {
+            let mut options = pool.about.description.options.clone();
+            let group = resize.group.as_ref().and_then(|name| resized.group(name));
+            options.extend(group.map(|group| group.options.clone()).unwrap_or_default());
             let question = AuthorizeRequest {
                 action: Action::Scale,
                 user: User::from(identity),
                 server: key.lab.server.to_string(),
-                options: pool.about.description.options.clone(),
+                options,
                 subject: self.0.subject(key, Some(resized.workers)),
             };
             self.0.heard(key, authorize(&self.0.context().rules(), &question).await)?;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use wasmspawner_core::children::dask::{PoolLaunch, WorkerGroup};
+use wasmspawner_core::children::dask::PoolLaunch;
 use wasmspawner_core::children::kernel::Launch;
 use wasmspawner_core::config::lab::{Entrance, LabService};
 use wasmspawner_core::custom_resource::blueprint::{CHOICE, REPOSITORY};
@@ -109,6 +109,12 @@ impl Choice {
         options.extend(name_of_image.map(|name| (IMAGE.to_owned(), name)));
         let image = if keeps_image { self.image.clone() } else { chosen.map(|chosen| chosen.image()) };
         Ok(Self { options, image, keeps_image })
+    }
+
+    /// Returns the options in which this choice differs from those of its pool.
+    fn differences(&self, of_pool: &Options) -> Options {
+        let own = self.options.iter().filter(|(name, value)| of_pool.get(*name) != Some(*value));
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 
@@ -416,15 +422,24 @@ impl Approved {
     /// the child, if this is one.
     pub(crate) fn complete(&self, description: &mut LabDescription) {
         description.foreign_blueprint = self.blueprints.foreign.as_deref().cloned();
-        match self.child.as_ref().map(|child| &child.launch) {
-            Some(ChildLaunch::Kernel(Launch { kernel, token, .. })) => {
+        let Some(child) = self.child.as_deref() else { return };
+        match &child.launch {
+            ChildLaunch::Kernel(Launch { kernel, token, .. }) => {
                 let launcher = digest(token);
                 description.kernel = Some(KernelDescription { name: kernel.name.clone(), launcher });
             }
-            Some(ChildLaunch::DaskPool(PoolLaunch { pool, token, .. })) => {
+            ChildLaunch::DaskPool(PoolLaunch { pool, token, .. }) => {
+                let choices = child.groups.iter().map(|(_, choice)| choice);
+                let groups = pool.groups.iter().zip(choices).map(|(group, choice)| GroupDescription {
+                    name: group.name.clone(),
+                    workers: group.workers,
+                    options: choice.differences(&self.request.options),
+                    limits: None,
+                    worker: None,
+                });
                 description.pool = Some(PoolDescription {
                     workers: pool.workers,
-                    groups: pool.groups.iter().map(described).collect(),
+                    groups: groups.collect(),
                     scheduler: None,
                     idle_timeout: pool.idle_timeout,
                     outlives_lab: pool.outlives_lab,
@@ -433,7 +448,6 @@ impl Approved {
                     worker: None,
                 });
             }
-            None => {}
         }
     }
 
@@ -441,11 +455,6 @@ impl Approved {
     pub(crate) fn requested_by(&self) -> &str {
         self.request.requested_by.as_str()
     }
-}
-
-fn described(group: &WorkerGroup) -> GroupDescription {
-    let WorkerGroup { name, workers, options } = group.clone();
-    GroupDescription { name, workers, options, limits: None, worker: None }
 }
 
 /// The digest of a token, as it is recorded.

@@ -21,7 +21,7 @@ use super::requests::{PoolSized, TaskResult};
 use crate::context::Context;
 use crate::errors::denied_by::DeniedBy;
 use crate::errors::{SpawnError, failure};
-use crate::labs::pool_links::{GroupState, counts_of, no_such_group};
+use crate::labs::pool_links::{GroupState, counts_of, impossible_resize};
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{DeletionAnswer, KubernetesError, OwnedObject};
 use wasmspawner_kubernetes::random_token::random_suffix;
@@ -159,7 +159,7 @@ impl Driver {
             }
         }
         let Some(mut pool) = self.about.description.pool.clone() else { return Err(Refusal::NoLab.into()) };
-        pool.resize(&resize).map_err(no_such_group)?;
+        pool.resize(&resize).map_err(|problem| impossible_resize(&problem))?;
         let before = Arc::clone(&self.about);
         let about = Arc::make_mut(&mut self.about);
         Arc::make_mut(&mut about.description).pool = Some(pool.clone());
@@ -206,13 +206,9 @@ pub(super) async fn size(
         Ok::<(), KubernetesError>(())
     }));
     let (deleted, created) = futures::future::join(deleted, created).await;
-    let count = created.len();
     TaskResult::PoolSized(PoolSized {
-        created: created
-            .into_iter()
-            .collect::<Result<(), _>>()
-            .map(|()| count)
-            .map_err(|error| failure(&error)),
+        created: created.iter().filter(|result| result.is_ok()).count(),
+        refused: created.into_iter().find_map(Result::err).map(|error| failure(&error)),
         deleted: deleted.into_iter().collect::<Result<(), _>>().map_err(|error| failure(&error)),
     })
 }

@@ -108,7 +108,7 @@ impl Driver {
     pub(crate) fn count_from(&self, since: Timestamp) {
         let share = share_of(&self.about.description);
         let (cpu_millis, memory_bytes) = (share.cpu_millis, share.memory_bytes);
-        let dask_workers = self.about.description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);
+        let dask_workers = self.about.description.pool.as_ref().map_or(0, |pool| pool.total().maximum);
         let run = Run { key: self.key.clone(), since, cpu_millis, memory_bytes, dask_workers };
         self.context.history.run_began(run);
     }

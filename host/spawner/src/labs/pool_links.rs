@@ -8,7 +8,7 @@ use wasmspawner_core::children::dask::{Demand, GroupRange, WorkerCounts, WorkerR
 use wasmspawner_core::lifecycle::stage::ObservedPod;
 use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{Username, WorkerGroupName};
-use wasmspawner_core::record::NoSuchGroup;
+use wasmspawner_core::record::ImpossibleResize;
 
 use crate::errors::SpawnError;
 
@@ -128,9 +128,13 @@ impl PoolState {
     }
 }
 
-/// The error for a group that the pool does not have.
-pub(crate) fn no_such_group(problem: NoSuchGroup) -> SpawnError {
-    SpawnError::InvalidPool { field: "group", message: problem.to_string() }
+/// The error for a number of workers that the pool cannot have.
+pub(crate) fn impossible_resize(problem: &ImpossibleResize) -> SpawnError {
+    let field = match problem {
+        ImpossibleResize::NoSuchGroup { .. } => "group",
+        ImpossibleResize::TooMany { .. } => "workers",
+    };
+    SpawnError::InvalidPool { field, message: problem.to_string() }
 }
 
 /// Counts workers by their groups.
