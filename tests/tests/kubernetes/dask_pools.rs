@@ -97,9 +97,11 @@ async fn groups_of_workers_are_admitted_and_one_that_is_refused_does_not_hold_up
         "1"
     );
     let all = pods.list(&ListParams::default()).await.unwrap().items;
-    let scheduler = all
-        .iter()
-        .find(|pod| pod.metadata.labels.as_ref().unwrap()["app.kubernetes.io/component"] == "dask-scheduler");
+    let is_scheduler = |pod: &&Pod| {
+        let labels = pod.metadata.labels.as_ref().unwrap();
+        labels.get("app.kubernetes.io/component").is_some_and(|component| component == "dask-scheduler")
+    };
+    let scheduler = all.iter().find(is_scheduler);
     assert!(tolerates(scheduler.unwrap()));
     let spec = scheduler.unwrap().spec.as_ref().unwrap();
     let limits = spec.containers[0].resources.as_ref().unwrap().limits.as_ref().unwrap();
