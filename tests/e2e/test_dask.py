@@ -159,6 +159,39 @@ def test_an_adaptive_pool_follows_its_load(site, pool, client):
     scaled(site, client, pool, 1)
 
 
+def test_groups_of_workers_have_their_own_sizes_and_scale_apart(site, pool, client):
+    from wasmspawner.dask import WasmSpawnerCluster, worker_group
+
+    scaled(site, client, pool, 1)
+    groups = {"small": worker_group(1), "wide": worker_group(minimum=0, maximum=2, options={"size": "medium"})}
+    with (
+        WasmSpawnerCluster("mixed", groups=groups, scheduler_options={"size": "medium"}) as mixed,
+        Client(mixed) as user,
+    ):
+
+        def threads():
+            workers = user.scheduler_info(n_workers=-1)["workers"].values()
+            return sorted(worker["nthreads"] for worker in workers)
+
+        eventually(lambda: threads() == [1], BOUND, "the group of one worker is there")
+        event = distributed.Event("wide", client=user)
+        tasks = user.map(wait_for, [event.name] * 20, range(20), pure=False, resources={"wide": 1})
+        eventually(lambda: threads() == [1, 4, 4], BOUND, "the other group has grown for its tasks")
+        assert user.submit(sum, [1, 2], resources={"small": 1}).result(BOUND) == 3
+        mixed.scale(2, group="small")
+        eventually(lambda: threads() == [1, 1, 4, 4], BOUND, "one group is scaled alone")
+        event.set()
+        assert user.gather(tasks) == list(range(20))
+        del tasks
+        eventually(lambda: threads() == [1, 1], BOUND, "the idle group is gone, and the other one is not")
+        state = site.pool("mixed")
+        assert [(group["name"], group["maximum"], group["limits"]["cpu"]) for group in state["groups"]] == [
+            ("small", 2, 1),
+            ("wide", 2, 4),
+        ]
+    eventually(lambda: site.pool("mixed") is None, what="the pool is gone")
+
+
 def test_a_name_is_used_once_and_leads_other_processes_to_the_pool(site, pool, client):
     from wasmspawner.dask import PoolExists, PoolUnknown, WasmSpawnerCluster
 

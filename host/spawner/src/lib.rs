@@ -32,7 +32,7 @@ pub use errors::SpawnError;
 pub use errors::denied_by::DeniedBy;
 pub use labs::kernel_links::{LauncherAway, LauncherCommand};
 pub use labs::pod_logs::{LogsError, ShownLog};
-pub use labs::pool_links::{NoOrders, PoolState, WorkerOrder};
+pub use labs::pool_links::{GroupOrder, GroupReport, GroupState, NoOrders, PoolState, WorkerOrder};
 pub use labs::{LabChanges, Labs};
 pub use published::live_log::EventReader;
 pub use published::snapshot::{LabDetails, LabSnapshot};

@@ -53,6 +53,17 @@ def kill(process):
         process.kill()
 
 
+class Group:
+    """The workers of one group: their bounds, and what the keeper has reported."""
+
+    def __init__(self):
+        self.minimum, self.maximum, self.ready, self.wanted = 0, 0, 0, None
+
+    @property
+    def target(self):
+        return min(max(self.wanted or 0, self.minimum), self.maximum)
+
+
 class Pool:
     """One pool: its scheduler and workers are processes, its `changed` wakes the keeper's stream."""
 
@@ -61,16 +72,38 @@ class Pool:
         self.network, self.network_lock, self.folder = "", None, None
         self.hosts = itertools.count(10)
         self.status, self.fields = "starting", {}
-        self.ready, self.wanted, self.reports = 0, None, []
+        self.reports = []
         self.changed = asyncio.Condition()
         self.workers, self.exit_codes, self.tasks = {}, {}, []
+        self.group_of = {}
         self.started = asyncio.Event()
         self.scheduler, self.killed = None, False
-        self.resize(body["workers"])
+        groups = body.get("groups") or [{"name": "", "workers": body["workers"]}]
+        self.groups = {group["name"]: Group() for group in groups}
+        for group in groups:
+            self.resize(group["workers"], group["name"])
 
-    def resize(self, workers):
+    def resize(self, workers, group=""):
         bounds = workers if isinstance(workers, dict) else {"minimum": workers, "maximum": workers}
-        self.minimum, self.maximum = bounds["minimum"], bounds["maximum"]
+        self.groups[group].minimum, self.groups[group].maximum = bounds["minimum"], bounds["maximum"]
+
+    def report(self, report):
+        self.reports.append(report)
+        for group in report.get("groups") or [{"name": "", **report}]:
+            self.groups[group["name"]].ready, self.groups[group["name"]].wanted = group["ready"], group["wanted"]
+
+    def order(self):
+        numbers = [
+            {"name": name, "minimum": group.minimum, "maximum": group.maximum, "target": group.target}
+            for name, group in self.groups.items()
+        ]
+        keys = ("minimum", "maximum", "target")
+        total = {key: sum(group[key] for group in numbers) for key in keys}
+        return total if "" in self.groups else {**total, "groups": numbers}
+
+    @property
+    def ready(self):
+        return sum(group.ready for group in self.groups.values())
 
     @property
     def digest(self):
@@ -79,7 +112,7 @@ class Pool:
 
     @property
     def target(self):
-        return min(max(self.wanted or 0, self.minimum), self.maximum)
+        return sum(group.target for group in self.groups.values())
 
     @property
     def has_scheduler(self):
@@ -102,6 +135,7 @@ class Pool:
         ports = {"scheduler_port": 8786, "dashboard_port": 8787, "worker_port": 8788, "nanny_port": 8789}
         pool = {"url": f"{self.fake.url}/labs/ada/dask-pools/{self.name}", **ports}
         pool.update(threads=1, memory_bytes=400_000_000, idle_seconds=self.body["idle_timeout"])
+        pool["groups"] = [{"name": name, "threads": 1, "memory_bytes": 400_000_000} for name in self.groups if name]
         (self.folder / "pool.json").write_text(json.dumps(pool))
 
     async def start(self):
@@ -131,16 +165,25 @@ class Pool:
         await self.end()
 
     async def add_workers(self):
-        while self.has_scheduler and len(self.workers) < self.target:
+        while self.has_scheduler and (group := self.short_group()) is not None:
             name = f"w{next(self.hosts)}"
-            self.workers[name] = None
+            self.workers[name], self.group_of[name] = None, group
             address = f"{self.network}.{name[1:]}"
             scheduler = f"tls://{self.address}:8786"
             process = await self.run(
-                "worker", address, WASMSPAWNER_DASK_SCHEDULER=scheduler, WASMSPAWNER_DASK_WORKER=name
+                "worker",
+                address,
+                WASMSPAWNER_DASK_SCHEDULER=scheduler,
+                WASMSPAWNER_DASK_WORKER=name,
+                WASMSPAWNER_DASK_GROUP=group,
             )
             self.workers[name] = process
             self.tasks.append(asyncio.create_task(self.forget(name, process)))
+
+    def short_group(self):
+        """A group that has too few workers; None if each has enough."""
+        present = [self.group_of[name] for name in self.workers]
+        return next((name for name, group in self.groups.items() if present.count(name) < group.target), None)
 
     async def forget(self, name, process):
         self.exit_codes[name] = await process.wait()
@@ -179,10 +222,15 @@ class Pool:
     def document(self):
         listens = self.started.is_set()
         workers = {"desired": self.target, "ready": self.ready, "pods": len(self.workers)}
-        workers.update(minimum=self.minimum, maximum=self.maximum, message=None)
+        order = self.order()
+        workers.update(minimum=order["minimum"], maximum=order["maximum"], message=None)
         document = {"name": self.name, "status": self.status, "stage": "", "reason": None, "message": None}
         document.update(workers=workers, idle_timeout=self.body["idle_timeout"], outlives_lab=False)
         document["certificate_digest"] = self.digest
+        document["groups"] = [
+            {**numbers, "desired": numbers["target"], "ready": self.groups[numbers["name"]].ready}
+            for numbers in order.get("groups", ())
+        ]
         document["scheduler_address"] = f"tls://{self.address}:8786" if listens else None
         document["dashboard_url"] = f"http://{self.address}:8787" if listens else None
         return {**document, **self.fields}
@@ -254,13 +302,14 @@ class FakePools:
         return web.Response(status=202)
 
     async def post_scale(self, _request, pool, body):
-        pool.resize(body["workers"])
+        if body.get("group", "") not in pool.groups:
+            return problem(422, "there is no such group; the groups are cpu, gpu", "invalid_pool")
+        pool.resize(body["workers"], body.get("group", ""))
         await pool.change()
         return web.json_response({**pool.document(), "note": self.note}, status=202)
 
     async def put_scheduler(self, _request, pool, body):
-        pool.reports.append(body)
-        pool.ready, pool.wanted = body["ready"], body["wanted"]
+        pool.report(body)
         await pool.change()
         return web.Response(status=204)
 
@@ -274,12 +323,12 @@ class FakePools:
         sent = None
         try:
             while True:
-                order = {"minimum": pool.minimum, "maximum": pool.maximum, "target": pool.target}
+                order = pool.order()
                 if order != sent:
                     sent = order
                     await response.write(f"event: workers\ndata: {json.dumps(order)}\n\n".encode())
                 async with pool.changed:
-                    if order == {"minimum": pool.minimum, "maximum": pool.maximum, "target": pool.target}:
+                    if order == pool.order():
                         await pool.changed.wait()
         finally:
             self.streams.discard(asyncio.current_task())

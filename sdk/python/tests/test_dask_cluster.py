@@ -354,6 +354,23 @@ async def test_the_command_lists_scales_and_stops(pools, capsys):
     assert (code, error.startswith("wasmspawner: There is no Dask pool 'big'")) == (1, True)
 
 
+async def test_the_command_shows_and_scales_groups(pools, capsys):
+    pools.held = RUNNING
+    workers = [{"name": "cpu", "workers": 4}, {"name": "gpu", "workers": {"minimum": 0, "maximum": 2}}]
+    await pools.spawn("mixed", None, {"groups": workers, "env": {}, "idle_timeout": None})
+    await asyncio.to_thread(main, ["dask", "list"])
+    assert capsys.readouterr().out.splitlines() == [
+        "NAME   STATUS   READY  SCALE  IDLE END  SCHEDULER",
+        "mixed  running  0/4    4-6    -         tls://127.0.0.1:1",
+        "  cpu           0/4    4",
+        "  gpu           0/0    0-2",
+    ]
+    await asyncio.to_thread(main, ["dask", "scale", "mixed", "1", "--group", "gpu"])
+    assert capsys.readouterr().out == "The group gpu of the pool mixed is to have 1 workers; 0 are ready.\n"
+    assert await asyncio.to_thread(main, ["dask", "scale", "mixed", "1", "--group", "tpu"]) == 1
+    assert "there is no such group" in capsys.readouterr().err
+
+
 async def test_lists_need_no_dask():
     code = "import sys, wasmspawner.dask_command; assert not {'distributed', 'dask', 'cryptography'} & set(sys.modules)"
     process = await asyncio.create_subprocess_exec(

@@ -114,8 +114,12 @@ class Scheduler:
         return {name: {} for name in workers if name not in self.stuck}
 
 
-def order(minimum, maximum, target):
+def numbers(minimum, maximum, target):
     return {"minimum": minimum, "maximum": maximum, "target": target}
+
+
+def order(minimum, maximum, target):
+    return {"": numbers(minimum, maximum, target)}
 
 
 async def checked(keeper, times=1):
@@ -171,6 +175,91 @@ async def test_a_worker_that_cannot_be_retired_is_left_alone_for_some_checks():
     assert len(scheduler.retired) == 3
 
 
+def worker(*, group="", tasks=0, seconds=0.0, threads=2, nbytes=0):
+    return SimpleNamespace(
+        status=SimpleNamespace(name="running"),
+        resources={group: 2.0} if group else {},
+        processing=range(tasks),
+        occupancy=seconds,
+        nthreads=threads,
+        nbytes=nbytes,
+        memory_limit=100,
+    )
+
+
+def task(group="", seconds=-1.0):
+    resources = {group: 1} if group else None
+    return SimpleNamespace(resource_restrictions=resources, prefix=SimpleNamespace(duration_average=seconds))
+
+
+class GroupScheduler(Scheduler):
+    """Has workers of groups, and tasks that wait."""
+
+    def __init__(self, **workers):
+        super().__init__()
+        self.workers = workers
+        for name, each in workers.items():
+            each.address = name
+        self.queued, self.unrunnable, self.idle = [], {}, set()
+
+    def workers_to_close(self, n=None):
+        return [name for name in self.workers if name in self.idle] if n is None else list(self.workers)[:n]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "waiting", "targets"),
+    [
+        (GroupScheduler(), [], {"cpu": 0, "gpu": 0}),
+        (GroupScheduler(), [task("gpu")], {"cpu": 0, "gpu": 1}),
+        # Ten tasks of a minute each; how many threads a worker has is not known yet.
+        (GroupScheduler(), [task("gpu", 60)] * 10, {"cpu": 0, "gpu": 10}),
+        # A task that needs no group is one of the first group.
+        (GroupScheduler(), [task(seconds=60)] * 3 + [task("other", 60)], {"cpu": 4, "gpu": 0}),
+        # Two threads each.
+        (GroupScheduler(a=worker(group="gpu", tasks=2, seconds=60)), [task("gpu", 60)] * 6, {"cpu": 0, "gpu": 4}),
+        (GroupScheduler(a=worker(group="cpu", nbytes=70), b=worker(group="gpu")), [], {"cpu": 2, "gpu": 1}),
+        # Workers of no group are counted nowhere.
+        (GroupScheduler(a=worker(tasks=9, seconds=99)), [], {"cpu": 0, "gpu": 0}),
+    ],
+)
+def test_each_group_wants_workers_for_its_own_tasks(scheduler, waiting, targets):
+    scheduler.queued = waiting
+    assert dask_keeper.group_targets(scheduler, ["cpu", "gpu"]) == targets
+
+
+def test_an_idle_group_shrinks_alone():
+    scheduler = GroupScheduler(a=worker(group="cpu", tasks=2, seconds=60), b=worker(group="gpu"), c=worker(group="gpu"))
+    scheduler.idle = {"b", "c"}
+    assert dask_keeper.group_targets(scheduler, ["cpu", "gpu"]) == {"cpu": 1, "gpu": 0}
+
+
+async def test_groups_are_reported_and_retired_apart():
+    reports = []
+    workers = {name: worker(group=group) for name, group in [("a", "cpu"), ("b", "gpu"), ("c", "cpu"), ("d", "gpu")]}
+    scheduler = GroupScheduler(**workers)
+    scheduler.may_retire.clear()
+    keeper = Keeper(scheduler, reports.append)
+    keeper.on_order({"cpu": numbers(2, 2, 2), "gpu": numbers(0, 4, 1)})
+    await checked(keeper)
+    assert reports == [{"groups": [{"name": "cpu", "ready": 2, "wanted": 2}, {"name": "gpu", "ready": 2, "wanted": 2}]}]
+    assert scheduler.retired == [["b"]]
+    keeper.on_order({"cpu": numbers(1, 1, 1), "gpu": numbers(0, 4, 1)})
+    await checked(keeper)
+    assert scheduler.retired == [["b"], ["a"]], "a retirement of one group does not wait for that of another"
+    scheduler.may_retire.set()
+    await checked(keeper, 2)
+    assert set(scheduler.workers) == {"c", "d"}
+
+
+def test_an_order_for_groups_keeps_their_order():
+    groups = [{"name": "gpu", **numbers(0, 4, 1)}, {"name": "cpu", **numbers(2, 2, 2)}]
+    parsed = parse_order(json.dumps({**numbers(2, 6, 3), "groups": groups}))
+    assert list(parsed.items()) == [("gpu", numbers(0, 4, 1)), ("cpu", numbers(2, 2, 2))]
+    for wrong in ([1], [{"name": "a"}], 5, [{"name": "a", **numbers(3, 2, 1)}]):
+        with pytest.raises(ValueError, match=r"."):
+            parse_order(json.dumps({**numbers(2, 6, 3), "groups": wrong}))
+
+
 async def test_errors_are_logged_and_the_next_check_follows(caplog):
     scheduler = Scheduler("a")
     reports = []
@@ -206,6 +295,14 @@ def test_a_pool_without_limits_leaves_them_to_dask(tmp_path):
     assert "--nthreads" not in arguments
     assert "--memory-limit" not in arguments
     assert "[::1]:0" in arguments
+
+
+def test_a_worker_of_a_group_has_the_size_and_the_resource_of_its_group(tmp_path):
+    environ = {"WASMSPAWNER_DASK_SCHEDULER": "tls://10.0.0.1:1", "WASMSPAWNER_DASK_WORKER": "w"}
+    groups = [{"name": "cpu", "threads": 1, "memory_bytes": 5}, {"name": "gpu", "threads": 4, "memory_bytes": 7}]
+    pool = {**POOL, "threads": None, "memory_bytes": None, "groups": groups}
+    arguments = dask_pod.worker_arguments(tmp_path, pool, "::1", {**environ, "WASMSPAWNER_DASK_GROUP": "gpu"})
+    assert arguments[-6:] == ["--nthreads", "4", "--memory-limit", "7", "--resources", "gpu=4"]
 
 
 @pytest.mark.parametrize("role", ["scheduler", "worker"])

@@ -14,7 +14,7 @@ from distributed import Client, Event, wait
 from distributed.security import Security
 from fake_pools import BOUND, until
 
-from wasmspawner.dask import PoolError, WasmSpawnerCluster
+from wasmspawner.dask import PoolError, WasmSpawnerCluster, worker_group
 from wasmspawner.dask.certificate import Certificate, certificate_file
 from wasmspawner.lab import Lab
 
@@ -89,6 +89,53 @@ async def test_an_adaptive_pool_grows_under_load_and_shrinks_when_it_is_idle(poo
         pool = pools.only()
         await until(lambda: pool.reports[-1] == {"ready": 0, "wanted": 0} and not pool.workers)
         assert {pool.exit_codes[name] for name in pool.exit_codes} == {0}
+
+
+async def test_groups_of_workers_compute_their_own_tasks_and_scale_apart(pools):
+    def pass_gate(number):
+        Event("gpu-gate").wait()
+        return number
+
+    groups = {"cpu": worker_group(1), "gpu": worker_group(minimum=0, maximum=2, options={"size": "gpu"})}
+    async with start(groups=groups, scheduler_options={"size": "small"}) as cluster, connect(cluster) as client:
+        pool = pools.only()
+        assert pool.body["scheduler"] == {"options": {"size": "small"}}
+        assert [group["options"] for group in pool.body["groups"]] == [{}, {"size": "gpu"}]
+        await workers_are(cluster, 1)
+        gate = await Event("gpu-gate", client=client)
+        # These need the group that has no workers yet; the scheduler asks for two.
+        tasks = client.map(pass_gate, range(4), resources={"gpu": 1})
+        await workers_are(cluster, 3)
+        assert await client.submit(lambda: 1, resources={"cpu": 1}) == 1, "its worker is free"
+        await cluster.scale(2, group="cpu")
+        await workers_are(cluster, 4)
+        await gate.set()
+        assert await client.gather(tasks) == list(range(4))
+        await client.cancel(tasks)
+        del tasks
+        # The idle group shrinks to nothing, and the other one stays.
+        await until(lambda: sorted(pool.group_of[name] for name in pool.workers) == ["cpu", "cpu"])
+        await cluster._refresh()
+        assert [(group.name, group.ready, group.scaling) for group in cluster.pool.groups] == [
+            ("cpu", 2, "2"),
+            ("gpu", 0, "0-2"),
+        ]
+        assert "Group gpu: 0 of 0-2 workers" in cluster._repr_html_()
+        with pytest.raises(PoolError, match="no such group"):
+            await cluster.scale(1, group="tpu")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"groups": {}}, "groups is empty"),
+        ({"groups": {"a": worker_group(1)}, "n_workers": 1}, "cannot be combined"),
+        ({"groups": {"a": worker_group(1)}, "maximum": 1}, "cannot be combined"),
+    ],
+)
+def test_groups_have_their_own_numbers(pools, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        start(**arguments)
 
 
 async def test_a_killed_worker_process_is_survived(pools):

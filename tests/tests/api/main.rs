@@ -12,6 +12,7 @@ mod blueprint_providers;
 mod blueprints;
 mod callers;
 mod config_reload;
+mod dask_groups;
 mod dask_pool_rules;
 mod dask_pools;
 mod debug_bundle;

@@ -31,6 +31,103 @@ async fn pools_start_scale_and_end_with_the_permissions_for_one_namespace() {
     site.leave().await;
 }
 
+/// Kubernetes itself refuses the second GPU, and the other group goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_of_workers_are_admitted_and_one_that_is_refused_does_not_hold_up_another() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    site.install_policy().await;
+    let namespace = format!("{}-delete-ada", site.name());
+    let mut service = service_with(
+        &site,
+        "delete",
+        &format!("{}-delete-{{user_server}}", site.name()),
+        |config| {
+            config["http"]["labs_url"] = "http://wasmspawner.example.org:8090".into();
+            let policy = &mut config["policies"][0]["config"];
+            policy["sizes"] = json!([
+                { "name": "small", "cpu": 1, "memory": "1Gi" },
+                {
+                    "name": "gpu", "cpu": 2, "memory": "2Gi", "extended": { "nvidia.com/gpu": 1 },
+                    "tolerations": [{ "key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule" }],
+                },
+            ]);
+            policy["options"] = json!([{ "name": "note", "kind": "text", "env": "NOTE" }]);
+            policy["quota"] =
+                json!({ "default": { "cpu": 40, "memory": "40Gi", "extended": { "nvidia.com/gpu": 1 } } });
+        },
+    );
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    let pods: Api<Pod> = Api::namespaced(site.cluster.client.clone(), &namespace);
+    let group = async |name: &str| -> Vec<Pod> {
+        let labels = format!("wasmspawner.io/dask-group={name}");
+        let mut found = pods.list(&ListParams::default().labels(&labels)).await.unwrap().items;
+        found.retain(|pod| pod.metadata.deletion_timestamp.is_none());
+        found
+    };
+
+    let groups = json!([
+        { "name": "cpu", "workers": 1, "options": { "note": "$(HOME) of a group" } },
+        { "name": "gpu", "workers": 2, "options": { "size": "gpu" } },
+    ]);
+    let sent = json!({ "groups": groups, "scheduler": { "options": { "size": "gpu" } }, "tls": tls() });
+    let answer = post(&ada, "", sent).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    until(async || group("cpu").await.len() == 1 && group("gpu").await.len() == 1).await;
+    let refusal = async || pool(&ada).await["workers"]["message"].as_str().unwrap_or_default().to_owned();
+    until(async || refusal().await.starts_with("Your quota does not allow this")).await;
+    // Many more of the other group come at once, while the second GPU is refused again and again.
+    let scaled = |group: &'static str, workers: u32| {
+        post(&ada, "/scale", json!({ "group": group, "workers": workers }))
+    };
+    let (cpu, gpu) = tokio::join!(scaled("cpu", 20), scaled("gpu", 3));
+    assert_eq!((cpu.status, gpu.status), (202, 202), "{cpu:?} {gpu:?}");
+    until(async || group("cpu").await.len() == 20).await;
+    let gpus = group("gpu").await;
+    let tolerates = |pod: &Pod| {
+        let all = pod.spec.as_ref().unwrap().tolerations.clone().unwrap_or_default();
+        all.iter().any(|toleration| toleration.key.as_deref() == Some("nvidia.com/gpu"))
+    };
+    assert!(tolerates(&gpus[0]) && !tolerates(&group("cpu").await[0]));
+    let spec = gpus[0].spec.as_ref().unwrap();
+    assert_eq!(
+        spec.containers[0].resources.as_ref().unwrap().limits.as_ref().unwrap()["nvidia.com/gpu"].0,
+        "1"
+    );
+    let all = pods.list(&ListParams::default()).await.unwrap().items;
+    let is_scheduler = |pod: &&Pod| {
+        let labels = pod.metadata.labels.as_ref().unwrap();
+        labels.get("app.kubernetes.io/component").is_some_and(|component| component == "dask-scheduler")
+    };
+    let scheduler = all.iter().find(is_scheduler);
+    assert!(tolerates(scheduler.unwrap()));
+    let spec = scheduler.unwrap().spec.as_ref().unwrap();
+    let limits = spec.containers[0].resources.as_ref().unwrap().limits.as_ref().unwrap();
+    assert!(limits["cpu"].0 == "2" && !limits.contains_key("nvidia.com/gpu"), "it needs no GPU: {limits:?}");
+
+    assert_eq!(scaled("gpu", 1).await.status, 202);
+    until(async || refusal().await.is_empty()).await;
+    // A worker was deleted while the service was away. It is replaced by one of its group.
+    service.kill();
+    let lost = gpus[0].metadata.name.as_deref().unwrap();
+    pods.delete(lost, &DeleteParams::default()).await.unwrap();
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    until(async || {
+        let now = group("gpu").await;
+        now.len() == 1 && now[0].metadata.name.as_deref() != Some(lost)
+    })
+    .await;
+    assert_eq!(group("cpu").await.len(), 20, "no other worker has come or gone");
+    assert_eq!(ada.send(ada.request(Method::DELETE, &path())).await.unwrap().status, 202);
+    until(async || pods.list(&ListParams::default()).await.unwrap().items.len() == 1).await;
+    stop(&service, "ada").await;
+    assert_permitted(&service);
+    site.leave().await;
+}
+
 async fn pools_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     let mut service = service_with(site, mode, template, |config| {
         config["http"]["labs_url"] = "http://wasmspawner.example.org:8090".into();

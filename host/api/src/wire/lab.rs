@@ -90,7 +90,7 @@ pub(super) struct Quota {
 
 /// Amounts of CPU and memory.
 #[derive(Debug, Serialize, ToSchema)]
-struct Amounts {
+pub(super) struct Amounts {
     /// CPUs; null when not set.
     cpu: Option<f64>,
     /// Memory in bytes; null when not set.

@@ -140,6 +140,16 @@ impl SizeLimit {
         entries: Map<String, Json>,
         mistakes: &mut Vec<Detail>,
     ) -> Map<String, Json> {
+        self.check_at(&["body", part], entries, mistakes)
+    }
+
+    /// Returns the entries at this place, like [`Self::check`].
+    pub(super) fn check_at(
+        &self,
+        place: &[&str],
+        entries: Map<String, Json>,
+        mistakes: &mut Vec<Detail>,
+    ) -> Map<String, Json> {
         let bytes: usize = entries.iter().map(|(name, value)| name.len() + value.to_string().len()).sum();
         if entries.len() <= self.entries && bytes <= self.bytes {
             return entries;
@@ -151,7 +161,7 @@ impl SizeLimit {
             entries.len(),
             bytes.div_ceil(1 << 10)
         );
-        mistakes.push(Detail::new(["body", part], ProblemKind::TooLarge, msg));
+        mistakes.push(Detail::new(place.iter().copied(), ProblemKind::TooLarge, msg));
         Map::new()
     }
 }
@@ -172,18 +182,19 @@ pub(super) fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> M
 }
 
 pub(super) fn parse_options(options: &Map<String, Json>, mistakes: &mut Vec<Detail>) -> Options {
-    parse_options_of("options", options, mistakes)
+    parse_options_at(&["body", "options"], options, mistakes)
 }
 
-/// Parses the options in this part of a body.
-pub(super) fn parse_options_of(
-    part: &str,
+/// Parses the options at this place of a body.
+pub(super) fn parse_options_at(
+    place: &[&str],
     options: &Map<String, Json>,
     mistakes: &mut Vec<Detail>,
 ) -> Options {
     form::options(options).unwrap_or_else(|errors| {
         let details = errors.into_iter().map(|error| {
-            Detail::new(["body", part, error.field.as_str()], ProblemKind::InvalidOption, error.message)
+            let loc = [place, &[error.field.as_str()]].concat();
+            Detail::new(loc, ProblemKind::InvalidOption, error.message)
         });
         mistakes.extend(details);
         Options::new()

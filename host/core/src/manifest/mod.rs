@@ -38,7 +38,10 @@ pub use certificate::{
     CERTIFICATES, Certificate, IssuedCertificate, certificate_secret, dns_names, requested_certificate,
 };
 pub use child::ParentPod;
-pub use dask_pool::{PoolObjects, build_dask_pool, dashboard_url, dask_worker, scheduler_address};
+pub use dask_pool::{
+    GroupWorker, PartConflict, PoolObjects, PoolParts, build_dask_pool, dashboard_url, dask_worker,
+    scheduler_address,
+};
 pub use injection::{InjectedLab, Injection, build_injected, without_job_label};
 pub use kernel::build_kernel;
 pub use metadata::{environment_selector, service_selector, spawn_selector};

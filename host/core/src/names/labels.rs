@@ -29,6 +29,8 @@ pub const KERNEL: &str = "kernel";
 pub const DASK_SCHEDULER: &str = "dask-scheduler";
 /// The value of [`COMPONENT_LABEL`] of the pod of a Dask pool's worker.
 pub const DASK_WORKER: &str = "dask-worker";
+/// Label of a worker: the name of its group, if its pool has several.
+pub const DASK_GROUP_LABEL: &str = "wasmspawner.io/dask-group";
 /// Label of a namespace: the level of Pod Security that its pods have to meet.
 pub(crate) const ENFORCE_LABEL: &str = "pod-security.kubernetes.io/enforce";
 /// Annotation: the raw username.

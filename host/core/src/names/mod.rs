@@ -33,6 +33,7 @@ mod tree;
 mod user;
 #[cfg(test)]
 mod vectors;
+mod worker_group;
 
 pub use child::ChildName;
 pub use config::NamesConfig;
@@ -49,3 +50,4 @@ pub use template::Template;
 pub use templates::NameTemplates;
 pub use tree::TemplateTree;
 pub use user::{ServerName, Username};
+pub use worker_group::WorkerGroupName;

@@ -23,7 +23,8 @@ pub use definition::{FINALIZER, KIND, PLURAL, complete_records, definition};
 
 pub use crate::custom_resource::api_group::{API_VERSION, GROUP, VERSION};
 pub use description::{
-    KernelDescription, LabDescription, PolicyRef, PoolDescription, Quotas, ResourceAmount,
+    GroupDescription, ImpossibleResize, KernelDescription, LabDescription, PolicyRef, PoolDescription,
+    Quotas, ResourceAmount,
 };
 pub use place::{ImpossiblePlace, Place, PlaceClaim, PlaceKind, PlaceWorkload};
 pub use recover::{Recovered, interrupted, recover};

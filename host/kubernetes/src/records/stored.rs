@@ -277,7 +277,11 @@ mod tests {
 
     #[test]
     fn fields_of_another_version_are_kept_by_every_write() {
-        let of_next = json!({ "place": { "zone": "a" }, "lab": { "gpu": { "count": 2 } }, "priority": 7 });
+        let of_next = json!({
+            "place": { "zone": "a" },
+            "lab": { "gpu": { "count": 2 }, "teams": [{ "name": "a", "size": { "cpu": 1 } }] },
+            "priority": 7,
+        });
         let stored = StoredSpawn::try_read(record(&of_next, &json!({ "epoch": 4 }))).unwrap();
         let mut status = stored.status.clone().unwrap();
         status.message = None;
@@ -288,6 +292,7 @@ mod tests {
             json!({ "namespace": "nublado-ada", "pod": "nb-ada", "zone": "a" })
         );
         assert_eq!(written["spec"]["lab"]["gpu"], json!({ "count": 2 }));
+        assert_eq!(written["spec"]["lab"]["teams"], json!([{ "name": "a", "size": { "cpu": 1 } }]));
         assert_eq!(written["spec"]["priority"], 7);
         assert_eq!(written["spec"]["desired"], "Stopped");
         assert_eq!(written["status"]["epoch"], 4);

@@ -15,6 +15,7 @@ use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::spawn_key::{ChildKey, ChildKind, SpawnKey};
 use wasmspawner_core::policy::spawn::ChildRequest;
 use wasmspawner_core::policy::{Options, Subject, SubjectChild};
+use wasmspawner_core::record::PoolDescription;
 use wasmspawner_core::values::secret::SecretString;
 
 use super::errors::SpawnError;
@@ -108,7 +109,7 @@ impl Labs {
             SubjectChild {
                 kind: child.kind,
                 name: kernel.map_or_else(|| child.name.to_string(), |kernel| kernel.name.clone()),
-                workers: workers.or(pool.map(|pool| pool.workers)).map_or(0, |workers| workers.maximum),
+                workers: workers.or(pool.map(PoolDescription::total)).map_or(0, |workers| workers.maximum),
             }
         };
         Subject {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
-use wasmspawner_core::children::dask::WorkerRange;
+use wasmspawner_core::children::dask::{Resize, WorkerCounts};
 use wasmspawner_core::lifecycle::stage::{self, PodLife, StagePolicy};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
 use wasmspawner_core::names::lab::LabKey;
@@ -18,7 +18,9 @@ use crate::decide::permission::authorize;
 use crate::errors::SpawnError;
 use crate::labs::Labs;
 use crate::labs::message::Message;
-use crate::labs::pool_links::{Changed, NoOrders, PoolState, WorkerOrder};
+use crate::labs::pool_links::{
+    Changed, GroupReport, GroupState, NoOrders, PoolState, WorkerOrder, counts_of, impossible_resize,
+};
 use crate::published::snapshot::LabSnapshot;
 
 /// A Dask pool at one moment.
@@ -30,8 +32,8 @@ pub struct PoolSnapshot {
     pub description: PoolDescription,
     /// The workers that the pool wants and gets, and the reports of its scheduler.
     pub state: PoolState,
-    /// The number of worker pods.
-    pub pods: u32,
+    /// The number of worker pods, of each group.
+    pub pods: WorkerCounts,
     /// The name of the scheduler's pod.
     pub pod: Option<String>,
     /// The reason why workers are missing.
@@ -43,7 +45,7 @@ pub struct PoolSnapshot {
 impl PoolSnapshot {
     /// The address of the scheduler's pod, once the scheduler listens.
     pub fn address(&self) -> Option<&str> {
-        let listens = self.spawn.status == LabStatus::Running && self.state.ready.is_some();
+        let listens = self.spawn.status == LabStatus::Running && self.state.ready().is_some();
         self.spawn.address.as_deref().filter(|_| listens)
     }
 }
@@ -85,7 +87,7 @@ impl Pools {
         let spawn = view.snapshot?;
         let description = spawn.about.description.pool.clone()?;
         let state = self.0.pool_links().get(key);
-        let state = state.unwrap_or_else(|| PoolState::new(description.workers, 0));
+        let state = state.unwrap_or_else(|| PoolState::new(&description.ranges(), &WorkerCounts::new()));
         let workers = view.place.as_ref().zip(view.record.as_ref());
         let workers = workers.map(|(place, record)| {
             self.0.context().cluster(place).store.workers(place.namespace.as_str(), record)
@@ -97,14 +99,15 @@ impl Pools {
             missing.then(|| stage::analyze(Some(pod), &[], &policy, Timestamp::now()).message)
         };
         let waiting = workers.iter().filter_map(waits).find(|message| !message.is_empty());
-        let limited = (state.demand.target < state.demand.desired()).then(|| {
+        let limited = (!state.is_satisfied()).then(|| {
             let allowed = self.0.workers_allowed();
             format!("You may have {allowed} Dask workers at a time, so the pool cannot have more now")
         });
-        let pods = workers.iter().filter(|pod| !pod.is_deleting()).count();
-        let pods = u32::try_from(pods).unwrap_or(u32::MAX);
+        let pods = counts_of(workers.iter().filter(|pod| !pod.is_deleting()));
+        let is_missing =
+            |group: &GroupState| pods.get(&group.group).copied().unwrap_or_default() < group.demand.target;
         // An earlier refusal of the cluster no longer counts when no pod is missing.
-        let refused = state.trouble.clone().filter(|_| pods < state.demand.target);
+        let refused = state.trouble.clone().filter(|_| state.groups.iter().any(is_missing));
         Some(PoolSnapshot {
             description,
             pods,
@@ -122,30 +125,35 @@ impl Pools {
         pool.is_none_or(|pool| pool.certificate == digest)
     }
 
-    /// Changes the number of workers that a pool may have. `user` is set when users change their own pools; the
-    /// policies are then asked for permission.
+    /// Changes the number of workers that a pool, or one of its groups, may have. `user` is set when users change their
+    /// own pools; the policies are then asked for permission.
     pub async fn scale(
         &self,
         key: &SpawnKey,
-        workers: WorkerRange,
+        mut resize: Resize,
         user: Option<&Identity>,
     ) -> Result<(), SpawnError> {
         self.0.require_ready()?;
         // The user's turn is taken first, so that policies count the workers that earlier requests have got.
         let turn = self.0.turn_of(&key.lab.user).await?;
         let Some(pool) = self.0.lab(key) else { return Err(Refusal::NoLab.into()) };
+        let mut resized = pool.about.description.pool.clone().ok_or(Refusal::NoLab)?;
+        resized.resize(&resize).map_err(|problem| impossible_resize(&problem))?;
         if let Some(identity) = user {
+            let mut options = pool.about.description.options.clone();
+            let group = resize.group.as_ref().and_then(|name| resized.group(name));
+            options.extend(group.map(|group| group.options.clone()).unwrap_or_default());
             let question = AuthorizeRequest {
                 action: Action::Scale,
                 user: User::from(identity),
                 server: key.lab.server.to_string(),
-                options: pool.about.description.options.clone(),
-                subject: self.0.subject(key, Some(workers)),
+                options,
+                subject: self.0.subject(key, Some(resized.workers)),
             };
             self.0.heard(key, authorize(&self.0.context().rules(), &question).await)?;
         }
-        let workers = self.0.context().config.current().dask.workers(workers);
-        self.0.send_in_turn(key, turn, |waiting| Message::Scale(workers, waiting)).await
+        resize.workers = self.0.context().config.current().dask.workers(resize.workers);
+        self.0.send_in_turn(key, turn, |waiting| Message::Scale(resize, waiting)).await
     }
 
     /// Counts the workers that all pools are to have, and those that are connected to their schedulers.
@@ -159,22 +167,21 @@ impl Pools {
     }
 
     /// Notes the report of a pool's scheduler: the number of workers connected to it, and the number that it wants.
-    pub fn report_workers(&self, key: &SpawnKey, ready: u32, wanted: u32) {
-        let changed = self.0.pool_links().report(key, ready, wanted, self.0.workers_allowed());
+    pub fn report_workers(&self, key: &SpawnKey, reports: &[GroupReport]) {
+        let changed = self.0.pool_links().report(key, reports, self.0.workers_allowed());
         self.0.wake_pools(&changed);
     }
 }
 
 impl Labs {
     /// Adds a pool that was accepted, or that was found after a restart with `present` workers.
-    pub(crate) fn add_pool(&self, key: &SpawnKey, workers: WorkerRange, present: u32) {
+    pub(crate) fn add_pool(&self, key: &SpawnKey, pool: &PoolDescription, present: &WorkerCounts) {
         let allowed = self.workers_allowed_now();
-        self.wake_pools(&self.pool_links().add(key, workers, present, allowed));
+        self.wake_pools(&self.pool_links().add(key, &pool.ranges(), present, allowed));
     }
 
-    /// Notes the number of worker pods of a pool.
-    pub(crate) fn note_workers(&self, key: &SpawnKey, present: usize) {
-        let present = u32::try_from(present).unwrap_or(u32::MAX);
+    /// Notes the numbers of worker pods of a pool.
+    pub(crate) fn note_workers(&self, key: &SpawnKey, present: &WorkerCounts) {
         let allowed = self.workers_allowed_now();
         self.wake_pools(&self.pool_links().note_present(key, present, allowed));
     }
@@ -192,12 +199,12 @@ impl Labs {
 
     /// Ends a pool. Its workers count until they are gone.
     pub(crate) fn end_pool(&self, key: &SpawnKey) {
-        self.resize_pool(key, WorkerRange::fixed(0));
+        self.wake_pools(&self.pool_links().end(key, self.workers_allowed()));
     }
 
-    /// Changes the number of workers of a pool, after the driver of the pool has accepted it.
-    pub(crate) fn resize_pool(&self, key: &SpawnKey, workers: WorkerRange) {
-        self.wake_pools(&self.pool_links().resize(key, workers, self.workers_allowed()));
+    /// Changes the numbers of workers of a pool, after the driver of the pool has accepted it.
+    pub(crate) fn resize_pool(&self, key: &SpawnKey, pool: &PoolDescription) {
+        self.wake_pools(&self.pool_links().resize(key, &pool.ranges(), self.workers_allowed()));
     }
 
     /// Forgets a pool that is gone. Other pools may have its workers.

@@ -13,7 +13,7 @@ use wasmspawner_core::lifecycle::Operation;
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::SpawnKey;
-use wasmspawner_core::names::{ChildName, LabNames};
+use wasmspawner_core::names::{ChildName, LabNames, WorkerGroupName};
 use wasmspawner_core::policy::compose::{REDACTED, Source};
 use wasmspawner_core::policy::form::FormContext;
 use wasmspawner_core::policy::kept_request::KeptRequest;
@@ -23,7 +23,7 @@ use wasmspawner_core::policy::{
     Action, AuthorizeRequest, Image, Options, Subject, SubjectBlueprint, SubjectChild, User,
 };
 use wasmspawner_core::record::{
-    KernelDescription, LabDescription, Place, PlaceKind, PlaceWorkload, PoolDescription,
+    GroupDescription, KernelDescription, LabDescription, Place, PlaceKind, PlaceWorkload, PoolDescription,
 };
 use wasmspawner_core::users::quota::{Quota, Usage};
 use wasmspawner_core::values::digest::Digest;
@@ -56,6 +56,8 @@ pub(crate) struct Approved {
     pub(crate) quotas: Vec<(Source, Quota)>,
     /// The chosen image and its source. A child has the image of its lab, unless the request chooses another.
     pub(crate) image: Option<(Source, Image)>,
+    /// True for a child that has the image of its lab, whatever policies say about that image today.
+    pub(crate) keeps_image: bool,
     pub(crate) child: Option<Arc<ApprovedChild>>,
     /// Where the namespace comes from: for a lab, the configuration or a workload, until the lab has an environment. A
     /// child is where its lab is.
@@ -70,8 +72,50 @@ pub(crate) struct Approved {
 pub(crate) struct ApprovedChild {
     pub(crate) launch: ChildLaunch,
     pub(crate) lab: ParentPod,
-    /// True if the child has the image of its lab, whatever policies say about that image today.
-    pub(crate) keeps_image: bool,
+    /// The scheduler of a pool, if its options differ from those of the pool.
+    pub(crate) scheduler: Option<Choice>,
+    /// The groups of workers of a pool.
+    pub(crate) groups: Vec<(WorkerGroupName, Choice)>,
+}
+
+/// The options and the image of a child, or of a part of it.
+#[derive(Clone)]
+pub(crate) struct Choice {
+    options: Options,
+    image: Option<(Source, Image)>,
+    /// True if the image is that of the lab.
+    keeps_image: bool,
+}
+
+impl Choice {
+    /// Returns this choice with other options in place of some of its own. The policies read them, as they do with a
+    /// submission of the form.
+    async fn replace(
+        &self,
+        rules: &SiteRules<'_>,
+        mut replaced: Options,
+        context: &FormContext,
+    ) -> Result<Self, SpawnError> {
+        replaced.retain(|name, _| !matches!(name.as_str(), CHOICE | REPOSITORY));
+        if replaced.is_empty() {
+            return Ok(self.clone());
+        }
+        let keeps_image = self.keeps_image && !replaced.contains_key(IMAGE);
+        let mut options = self.options.clone();
+        // The lab's image may have left the menu since the lab was started.
+        let name_of_image = if keeps_image { options.remove(IMAGE) } else { None };
+        options.extend(replaced);
+        let (mut options, chosen) = image_menu::parse(rules, &options, context).await?;
+        options.extend(name_of_image.map(|name| (IMAGE.to_owned(), name)));
+        let image = if keeps_image { self.image.clone() } else { chosen.map(|chosen| chosen.image()) };
+        Ok(Self { options, image, keeps_image })
+    }
+
+    /// Returns the options in which this choice differs from those of its pool.
+    fn differences(&self, of_pool: &Options) -> Options {
+        let own = self.options.iter().filter(|(name, value)| of_pool.get(*name) != Some(*value));
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
 }
 
 /// The program that the pods of a child run.
@@ -137,6 +181,7 @@ pub(crate) async fn approve(
         blueprints: chosen,
         quotas,
         image,
+        keeps_image: false,
         child: None,
         place,
         entrance,
@@ -198,23 +243,13 @@ pub(crate) async fn approve_child(
     let user = User::from(&request.identity);
     let server = request.lab.server.to_string();
     let mut options = lab.description.options.clone();
-    let mut image = lab.description.image.clone().map(|image| (Source::Service, image));
+    let image = lab.description.image.clone().map(|image| (Source::Service, image));
     let chosen = blueprints::of_lab(rules, &lab.description, &mut options, &user)?;
-    request.options.retain(|name, _| !matches!(name.as_str(), CHOICE | REPOSITORY));
-    let keeps_image = !request.options.contains_key(IMAGE);
-    if !request.options.is_empty() {
-        // The lab's image may have left the menu since the lab was started.
-        let name_of_image = options.remove(IMAGE).filter(|_| keeps_image);
-        options.extend(request.options);
-        let context = FormContext { user: user.clone(), server: server.clone() };
-        let (parsed, chosen) = image_menu::parse(rules, &options, &context).await?;
-        options = parsed;
-        if keeps_image {
-            options.extend(name_of_image.map(|name| (IMAGE.to_owned(), name)));
-        } else {
-            image = chosen.map(|chosen| chosen.image());
-        }
-    }
+    let context = FormContext { user: user.clone(), server: server.clone() };
+    let of_lab = Choice { options, image, keeps_image: true };
+    let of_child = of_lab.replace(rules, request.options, &context).await?;
+    let (scheduler, groups) = parts_of_pool(rules, &request.child, &of_child, &chosen, &context).await?;
+    let Choice { mut options, image, keeps_image } = of_child;
     chosen.note(&mut options);
     let subject = Subject {
         child: Some(about(&request.child, &request.name)),
@@ -223,8 +258,15 @@ pub(crate) async fn approve_child(
         blueprint: about_blueprint(&chosen),
         last_options: Options::new(),
     };
-    let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
+    let mut question =
+        AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
     authorize(rules, &question).await?;
+    for part in scheduler.iter().chain(groups.iter().map(|(_, group)| group)) {
+        if part.options != options {
+            question.options = part.options.clone();
+            authorize(rules, &question).await?;
+        }
+    }
     let usage = Usage { labs: so_far.present.labs };
     let quotas = quotas(rules.policies.limits(&user, usage, &question.subject).await?);
     let mut names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
@@ -248,15 +290,45 @@ pub(crate) async fn approve_child(
         blueprints: chosen,
         quotas,
         image,
+        keeps_image,
         child: Some(Arc::new(ApprovedChild {
             launch: link.launch(request.child),
             lab: lab.pod,
-            keeps_image,
+            scheduler,
+            groups,
         })),
         place: lab.place.kind,
         entrance: Entrance::Pod,
         kept: None,
     })
+}
+
+/// The choices of the parts of a pool: its scheduler, if that differs, and its groups of workers.
+async fn parts_of_pool(
+    rules: &SiteRules<'_>,
+    child: &Child,
+    of_pool: &Choice,
+    blueprint: &Chosen,
+    context: &FormContext,
+) -> Result<(Option<Choice>, Vec<(WorkerGroupName, Choice)>), SpawnError> {
+    let Child::DaskPool(pool) = child else { return Ok((None, Vec::new())) };
+    let part = async |what: String, options: &Options| {
+        let replaced = of_pool.replace(rules, options.clone(), context).await;
+        let mut choice = replaced.map_err(|error| error.about_part(&what))?;
+        blueprint.note(&mut choice.options);
+        Ok::<_, SpawnError>(choice)
+    };
+    let scheduler = if pool.scheduler_options.is_empty() {
+        None
+    } else {
+        Some(part("the scheduler".to_owned(), &pool.scheduler_options).await?)
+    };
+    let mut groups = Vec::new();
+    for group in &pool.groups {
+        let choice = part(format!("the group `{}`", group.name), &group.options).await?;
+        groups.push((group.name.clone(), choice));
+    }
+    Ok((scheduler, groups))
 }
 
 fn about_blueprint(chosen: &Chosen) -> Option<SubjectBlueprint> {
@@ -339,23 +411,36 @@ impl Approved {
         (!child.launch.outlives_lab()).then_some(&child.lab)
     }
 
-    /// True for a child that has the image of its lab, whatever policies say about that image today.
-    pub(crate) fn keeps_image(&self) -> bool {
-        self.child.as_ref().is_some_and(|child| child.keeps_image)
+    /// Returns the same request with the choice of a part of a pool.
+    pub(crate) fn part(&self, choice: &Choice) -> Self {
+        let Choice { options, image, keeps_image } = choice.clone();
+        let request = SpawnRequest { options, ..self.request.clone() };
+        Self { request, image, keeps_image, ..self.clone() }
     }
 
     /// Adds the parts that only the request contains to a description: a blueprint that the site has not written, and
     /// the child, if this is one.
     pub(crate) fn complete(&self, description: &mut LabDescription) {
         description.foreign_blueprint = self.blueprints.foreign.as_deref().cloned();
-        match self.child.as_ref().map(|child| &child.launch) {
-            Some(ChildLaunch::Kernel(Launch { kernel, token, .. })) => {
+        let Some(child) = self.child.as_deref() else { return };
+        match &child.launch {
+            ChildLaunch::Kernel(Launch { kernel, token, .. }) => {
                 let launcher = digest(token);
                 description.kernel = Some(KernelDescription { name: kernel.name.clone(), launcher });
             }
-            Some(ChildLaunch::DaskPool(PoolLaunch { pool, token, .. })) => {
+            ChildLaunch::DaskPool(PoolLaunch { pool, token, .. }) => {
+                let choices = child.groups.iter().map(|(_, choice)| choice);
+                let groups = pool.groups.iter().zip(choices).map(|(group, choice)| GroupDescription {
+                    name: group.name.clone(),
+                    workers: group.workers,
+                    options: choice.differences(&self.request.options),
+                    limits: None,
+                    worker: None,
+                });
                 description.pool = Some(PoolDescription {
                     workers: pool.workers,
+                    groups: groups.collect(),
+                    scheduler: None,
                     idle_timeout: pool.idle_timeout,
                     outlives_lab: pool.outlives_lab,
                     certificate: Digest::sha256(pool.certificate.as_bytes()).to_string(),
@@ -363,7 +448,6 @@ impl Approved {
                     worker: None,
                 });
             }
-            None => {}
         }
     }
 

@@ -7,7 +7,7 @@ use wasmspawner_core::config::lab::LabCertificate;
 use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
 use wasmspawner_core::custom_resource::environment::NamespaceFate;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
-use wasmspawner_core::manifest::{self, IssuedCertificate, LabObject, PoolObjects};
+use wasmspawner_core::manifest::{self, IssuedCertificate, LabObject, PartConflict, PoolObjects, PoolParts};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
     self, ImageInputs, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
@@ -16,8 +16,8 @@ use wasmspawner_core::policy::{ChainAnswer, LabRequest};
 use wasmspawner_core::record::LabDescription;
 use wasmspawner_core::record::volumes::VolumeRecord;
 
-use super::approve::{Approved, ApprovedChild, ChildLaunch};
-use super::details::details;
+use super::approve::{Approved, ApprovedChild, ChildLaunch, Choice};
+use super::details::{details, limits_of};
 use super::from_cluster::FromCluster;
 use super::pod_note::PodNote;
 use super::workload_requests::{self, AdmittedWorkload};
@@ -58,7 +58,7 @@ pub(super) fn compose_answers(
         port: cluster.workload.as_ref().map(|workload| workload.port),
     };
     let mut spawn = compose(inputs).map_err(rejected)?;
-    if let (true, Some((_, image))) = (approved.keeps_image(), &approved.image) {
+    if let (true, Some((_, image))) = (approved.keeps_image, &approved.image) {
         spawn.image.clone_from(image);
     }
     for conflict in &spawn.provenance.conflicts {
@@ -72,6 +72,7 @@ pub(super) fn own_pod(
     rules: &SiteRules<'_>,
     approved: &Approved,
     mut spawn: ValidatedSpawn,
+    mut parts: PoolParts,
     cluster: &FromCluster,
     operation: &Operation,
 ) -> Result<Decided, Failure> {
@@ -83,12 +84,13 @@ pub(super) fn own_pod(
     };
     if let Some(fate) = approved.place.fate() {
         spawn.namespaces = reclaim_of(fate);
+        parts.each(|part| part.namespaces = reclaim_of(fate));
     }
     if approved.entrance.certificate().is_some() {
         spawn.serve_tls();
     }
     let routes = routes(rules, approved, &spawn, cluster.certificate.as_ref());
-    let mut decided = build(rules, approved, spawn, operation, destination);
+    let mut decided = build(rules, approved, spawn, &parts, operation, destination)?;
     decided.objects.routes = routes;
     if approved.place.claim().is_some() {
         // The namespace belongs to the target.
@@ -112,7 +114,8 @@ pub(super) fn in_workload(
 ) -> Result<Decided, Failure> {
     spawn.namespaces = workload_requests::NAMESPACE;
     let (objects, workload) = workload_requests::build(&spawn, workload).map_err(SpawnError::into_failure)?;
-    let decided = build(rules, approved, spawn, operation, Destination::Workload(workload));
+    let parts = PoolParts::default();
+    let decided = build(rules, approved, spawn, &parts, operation, Destination::Workload(workload))?;
     Ok(Decided { objects, ..decided })
 }
 
@@ -179,9 +182,10 @@ fn build(
     rules: &SiteRules<'_>,
     approved: &Approved,
     spawn: ValidatedSpawn,
+    parts: &PoolParts,
     operation: &Operation,
     destination: Destination,
-) -> Decided {
+) -> Result<Decided, Failure> {
     let mut about = details(rules, &spawn, operation);
     let terms = LabTimeLimits {
         spawn_limit: spawn.time_limits.spawn_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
@@ -198,9 +202,17 @@ fn build(
             manifest::build_kernel(&spawn, launch, lab)
         }
         Some(ApprovedChild { launch: ChildLaunch::DaskPool(launch), lab, .. }) => {
-            let PoolObjects { objects, worker } = manifest::build_dask_pool(&spawn, launch, lab);
+            let built = manifest::build_dask_pool(&spawn, parts, launch, lab);
+            let PoolObjects { objects, worker, groups } = built.map_err(conflicting)?;
             if let Some(pool) = &mut description.pool {
-                pool.worker = serde_json::to_value(worker).ok();
+                pool.worker = worker.and_then(|pod| serde_json::to_value(pod).ok());
+                pool.scheduler = parts.scheduler.as_ref().map(limits_of);
+                for (described, built) in pool.groups.iter_mut().zip(groups) {
+                    described.worker = serde_json::to_value(built.pod).ok();
+                }
+                for (described, (_, spawn)) in pool.groups.iter_mut().zip(&parts.groups) {
+                    described.limits = Some(limits_of(spawn));
+                }
             }
             objects
         }
@@ -217,7 +229,40 @@ fn build(
     };
     PodNote::new(LabDescription::clone(&about.description), limits).attach(&mut objects.pod);
     Arc::make_mut(&mut about.description).decided_by = spawn.provenance.by_source();
-    Decided { about: Arc::new(about), objects, provenance: spawn.provenance, terms, quota, destination }
+    Ok(Decided { about: Arc::new(about), objects, provenance: spawn.provenance, terms, quota, destination })
+}
+
+fn conflicting(conflict: PartConflict) -> Failure {
+    let message = format!("The pool cannot be built: {conflict}. The site's policies decide about both");
+    Failure::new("PolicyAnswerRefused", message, Blame::Policy)
+}
+
+/// Asks the policies about the parts of a pool whose options differ from those of the pool.
+pub(super) async fn parts_of_pool(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    (operation, spawn): (&Operation, &str),
+    names: &LabNames,
+    cluster: &FromCluster,
+    patience: &Patience,
+) -> Result<PoolParts, Failure> {
+    let Some(child) = approved.child.as_deref() else { return Ok(PoolParts::default()) };
+    let decide = async |choice: &Choice| {
+        let part = approved.part(choice);
+        let answers = customize(rules, &part, names, patience).await?;
+        let facts = cluster.of_part();
+        let composed = compose_answers(rules, &part, operation, spawn, names.clone(), answers, facts)?;
+        Ok::<_, Failure>(composed.0)
+    };
+    let scheduler = match &child.scheduler {
+        Some(choice) => Some(decide(choice).await?),
+        None => None,
+    };
+    let mut groups = Vec::new();
+    for (name, choice) in &child.groups {
+        groups.push((name.clone(), decide(choice).await?));
+    }
+    Ok(PoolParts { scheduler, groups })
 }
 
 /// Builds the objects that lead requests to a lab: its Service with a certificate, or the routes of another cluster. A

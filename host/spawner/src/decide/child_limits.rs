@@ -37,12 +37,16 @@ pub(crate) fn allow_workers(asked: u32, (have, allowed): (u32, u32)) -> Result<(
 /// Adapts a pool to the rules of the site. Fails with the reason if that is not possible.
 pub(crate) fn follow_rules_of_site(pool: &mut Pool, config: &Config, lab: &Place) -> Result<(), SpawnError> {
     pool.workers = config.dask.workers(pool.workers);
+    for group in &mut pool.groups {
+        group.workers = config.dask.workers(group.workers);
+    }
     pool.idle_timeout = config.dask.idle_timeout(pool.idle_timeout);
     if !pool.outlives_lab {
         return Ok(());
     }
     if pool.idle_timeout.is_none() {
-        let message = "a pool that goes on without its lab has to end by itself; give it an idle time-out";
+        let message =
+            "a pool that goes on without its lab has to end by itself; give it an idle time-out".to_owned();
         return Err(SpawnError::InvalidPool { field: "idle_timeout", message });
     }
     let is_deleted = match lab.kind.fate() {
@@ -51,7 +55,8 @@ pub(crate) fn follow_rules_of_site(pool: &mut Pool, config: &Config, lab: &Place
     };
     if is_deleted {
         let message =
-            "on this site a lab's namespace is deleted with the lab, so that no pool can go on without it";
+            "on this site a lab's namespace is deleted with the lab, so that no pool can go on without it"
+                .to_owned();
         return Err(SpawnError::InvalidPool { field: "outlive_lab", message });
     }
     Ok(())

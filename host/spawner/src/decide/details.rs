@@ -14,7 +14,6 @@ use wasmspawner_policies::LoadedPolicy;
 /// Describes a lab as it is decided. The parts that are decided elsewhere are added later.
 pub(crate) fn details(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
     let resources = &spawn.resources;
-    let share = |cpu: Option<u64>, memory| ResourceAmount { cpu: cpu.map(cpus), memory };
     let description = LabDescription {
         options: spawn.options.clone(),
         uid: spawn.identity.uid,
@@ -22,8 +21,8 @@ pub(crate) fn details(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: 
         groups: spawn.identity.groups.clone(),
         foreign_blueprint: None,
         quotas: Some(Quotas {
-            limits: share(resources.cpu_limit_millis, resources.memory_limit_bytes),
-            requests: share(resources.cpu_request_millis, resources.memory_request_bytes),
+            limits: limits_of(spawn),
+            requests: amount(resources.cpu_request_millis, resources.memory_request_bytes),
         }),
         image: Some(spawn.image.clone()),
         policies: rules
@@ -45,6 +44,15 @@ pub(crate) fn details(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: 
         env: spawn.redacted_env(),
         started_at: Some(operation.started_at),
     }
+}
+
+/// The limits of a pod.
+pub(crate) fn limits_of(spawn: &ValidatedSpawn) -> ResourceAmount {
+    amount(spawn.resources.cpu_limit_millis, spawn.resources.memory_limit_bytes)
+}
+
+fn amount(cpu: Option<u64>, memory: Option<u64>) -> ResourceAmount {
+    ResourceAmount { cpu: cpu.map(cpus), memory }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 thousandths of a CPU")]

@@ -50,6 +50,19 @@ impl FromCluster {
     }
 }
 
+impl FromCluster {
+    /// The facts for a part of a pool.
+    pub(crate) fn of_part(&self) -> Self {
+        Self {
+            provisioned: self.provisioned,
+            site_secrets: self.site_secrets.clone(),
+            own_claim: OwnClaim::Today,
+            certificate: None,
+            workload: None,
+        }
+    }
+}
+
 async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
     match &context.volumes {
         // The namespace that a claim has brought contains nothing from before.

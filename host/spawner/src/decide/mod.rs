@@ -129,10 +129,14 @@ pub(crate) async fn decide_with(
 ) -> Result<Decided, Failure> {
     let names = build::names(rules, approved, &cluster.own_claim)?;
     let answers = build::customize(rules, approved, &names, patience).await?;
+    // It is large, and only pools need it.
+    let parts =
+        Box::pin(build::parts_of_pool(rules, approved, (operation, spawn), &names, &cluster, patience));
+    let parts = parts.await?;
     let (spawn, cluster) =
         build::compose_answers(rules, approved, operation, spawn, names, answers, cluster)?;
     match &cluster.workload {
         Some(workload) => build::in_workload(rules, approved, spawn, workload, operation),
-        None => build::own_pod(rules, approved, spawn, &cluster, operation),
+        None => build::own_pod(rules, approved, spawn, parts, &cluster, operation),
     }
 }

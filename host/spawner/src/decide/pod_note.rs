@@ -50,7 +50,7 @@ impl PodNote {
         let mut lab = self.lab;
         if let (Some(pool), Some(recorded)) = (&mut lab.pool, &spec.lab.pool) {
             // The pool may have been scaled since.
-            pool.workers = recorded.workers;
+            pool.take_workers_of(recorded);
         }
         (spec.lab, spec.time_limits) = (lab.into(), self.time_limits);
     }
@@ -87,6 +87,8 @@ mod tests {
             uid,
             pool: Some(PoolDescription {
                 workers: WorkerRange::fixed(workers),
+                groups: Vec::new(),
+                scheduler: None,
                 idle_timeout: None,
                 outlives_lab: false,
                 certificate: String::new(),

@@ -185,8 +185,8 @@ impl Driver {
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,
-            Message::Scale(workers, Waiting { until, reply, cause, turn }) => {
-                let answer = cause.during(self.accept_scale(workers, until)).await;
+            Message::Scale(resize, Waiting { until, reply, cause, turn }) => {
+                let answer = cause.during(self.accept_scale(resize, until)).await;
                 drop(turn);
                 let _ = reply.send(answer);
             }

@@ -7,12 +7,12 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::children::dask::{WorkerPlan, WorkerPod, WorkerRange, plan_workers};
+use wasmspawner_core::children::dask::{Resize, WorkerPlan, WorkerPod, plan_workers};
 use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::lifecycle::{Observed, Phase, Refusal};
 use wasmspawner_core::manifest::{self, ParentPod};
 use wasmspawner_core::names::spawn_key::SpawnKind;
-use wasmspawner_core::names::{LabelValue, ObjectName};
+use wasmspawner_core::names::{LabelValue, ObjectName, WorkerGroupName};
 use wasmspawner_core::record::Place;
 
 use super::Driver;
@@ -21,6 +21,7 @@ use super::requests::{PoolSized, TaskResult};
 use crate::context::Context;
 use crate::errors::denied_by::DeniedBy;
 use crate::errors::{SpawnError, failure};
+use crate::labs::pool_links::{GroupState, counts_of, impossible_resize};
 use crate::labs::quota_claims::share_of;
 use wasmspawner_kubernetes::k8s::{DeletionAnswer, KubernetesError, OwnedObject};
 use wasmspawner_kubernetes::random_token::random_suffix;
@@ -60,48 +61,63 @@ impl Driver {
         if self.key.kind() != SpawnKind::DaskPool {
             return None;
         }
-        self.labs.note_workers(&self.key, observed.workers);
-        let plan = self.plan_of_workers()?;
-        observed.is_unsized = !plan.is_empty();
-        plan.again_at
+        let workers = self.observer.as_ref().map(PlaceObserver::workers).unwrap_or_default();
+        self.labs.note_workers(&self.key, &counts_of(workers.iter()));
+        let plans = self.plans_of_workers()?;
+        observed.is_unsized = plans.iter().any(|(_, plan)| !plan.is_empty());
+        plans.iter().filter_map(|(_, plan)| plan.again_at).min()
     }
 
-    fn plan_of_workers(&self) -> Option<WorkerPlan> {
+    /// The workers of each group to create and to delete.
+    fn plans_of_workers(&self) -> Option<Vec<(Option<WorkerGroupName>, WorkerPlan)>> {
         // A pool that starts needs its workers as soon as its scheduler runs.
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));
         if !alive {
             return None;
         }
-        let demand = self.labs.pool_links().get(&self.key)?.demand;
-        let workers = self.observer.as_ref()?.workers();
-        let workers: Vec<WorkerPod> = workers.iter().map(|pod| WorkerPod::from(pod.as_ref())).collect();
-        Some(plan_workers(demand.target, &workers, Timestamp::now()))
+        let groups = self.labs.pool_links().get(&self.key)?.groups;
+        let (workers, now) = (self.observer.as_ref()?.workers(), Timestamp::now());
+        let plan = |GroupState { group, demand, .. }: GroupState| {
+            let own = workers.iter().filter(|pod| pod.group == group);
+            let own: Vec<WorkerPod> = own.map(|pod| WorkerPod::from(pod.as_ref())).collect();
+            (group, plan_workers(demand.target, &own, now))
+        };
+        Some(groups.into_iter().map(plan).collect())
     }
 
     /// Returns the pods to create and to delete now; `None` if this is not a pool with a running scheduler.
     pub(super) fn workers_to_size(&self) -> Option<WorkersToSize> {
-        let plan = self.plan_of_workers()?;
+        let plans = self.plans_of_workers()?;
         let observer = self.observer.as_ref()?;
         let scheduler = observer.pod()?;
-        let template = self.about.description.pool.as_ref()?.worker.clone()?;
-        let template: Pod = serde_json::from_value(template)
-            .inspect_err(|error| tracing::error!(%error, pool = %self.key, "the pod of the pool's workers cannot be read"))
-            .ok()?;
+        let pool = self.about.description.pool.as_ref()?;
         let owner = ParentPod {
             name: scheduler.name.clone(),
             uid: scheduler.uid.clone()?,
             spawn: LabelValue::parse(observer.spawn().to_owned()).ok()?,
         };
         let address = scheduler.ip.clone()?;
-        let worker = |_| {
-            let name = format!("{}-{}", scheduler.name, random_suffix());
-            manifest::dask_worker(&template, &name, &owner, &address)
-        };
         let grace = self.grace();
-        let delete = plan.delete.into_iter().filter_map(|(name, uid)| worker_at(observer, &name, uid, grace));
+        let (mut create, mut delete) = (Vec::new(), Vec::new());
+        // An equal share of each group, so that a large group does not keep a small one waiting.
+        let at_once = MAX_AT_ONCE / u32::try_from(plans.len()).unwrap_or(1).max(1);
+        for (group, plan) in plans {
+            let doomed = plan.delete.into_iter();
+            delete.extend(doomed.filter_map(|(name, uid)| worker_at(observer, &name, uid, grace)));
+            if plan.create == 0 {
+                continue;
+            }
+            let template: Pod = serde_json::from_value(pool.template(group.as_ref())?.clone())
+                .inspect_err(|error| tracing::error!(%error, pool = %self.key, "the pod of the pool's workers cannot be read"))
+                .ok()?;
+            create.extend((0..plan.create.min(at_once)).map(|_| {
+                let name = format!("{}-{}", scheduler.name, random_suffix());
+                manifest::dask_worker(&template, &name, &owner, &address)
+            }));
+        }
         Some(WorkersToSize {
-            create: (0..plan.create.min(MAX_AT_ONCE)).map(worker).collect(),
-            delete: delete.collect(),
+            create,
+            delete,
             spawn: observer.spawn().to_owned(),
             cluster: observer.place().kind.cluster().cloned(),
         })
@@ -127,10 +143,11 @@ impl Driver {
         self.context.config.current().lab.section.termination_grace_period_seconds
     }
 
-    /// Changes the number of workers that the pool may have. The record is written before the request is answered.
+    /// Changes the number of workers that the pool, or one of its groups, may have. The record is written before the
+    /// request is answered.
     pub(super) async fn accept_scale(
         &mut self,
-        workers: WorkerRange,
+        resize: Resize,
         until: tokio::time::Instant,
     ) -> Result<(), SpawnError> {
         self.finish_record_write_by(until).await?;
@@ -141,11 +158,11 @@ impl Driver {
                 return Err(Refusal::NoLab.into());
             }
         }
+        let Some(mut pool) = self.about.description.pool.clone() else { return Err(Refusal::NoLab.into()) };
+        pool.resize(&resize).map_err(|problem| impossible_resize(&problem))?;
         let before = Arc::clone(&self.about);
         let about = Arc::make_mut(&mut self.about);
-        if let Some(pool) = &mut Arc::make_mut(&mut about.description).pool {
-            pool.workers = workers;
-        }
+        Arc::make_mut(&mut about.description).pool = Some(pool.clone());
         let claims = self.labs.quota_claims();
         if let Err(refused) = claims.change(&self.key, share_of(&self.about.description)) {
             self.about = before;
@@ -159,7 +176,7 @@ impl Driver {
                 return Err(error);
             }
         }
-        self.labs.resize_pool(&self.key, workers);
+        self.labs.resize_pool(&self.key, &pool);
         self.publish();
         self.observe();
         Ok(())
@@ -189,13 +206,9 @@ pub(super) async fn size(
         Ok::<(), KubernetesError>(())
     }));
     let (deleted, created) = futures::future::join(deleted, created).await;
-    let count = created.len();
     TaskResult::PoolSized(PoolSized {
-        created: created
-            .into_iter()
-            .collect::<Result<(), _>>()
-            .map(|()| count)
-            .map_err(|error| failure(&error)),
+        created: created.iter().filter(|result| result.is_ok()).count(),
+        refused: created.into_iter().find_map(Result::err).map(|error| failure(&error)),
         deleted: deleted.into_iter().collect::<Result<(), _>>().map_err(|error| failure(&error)),
     })
 }

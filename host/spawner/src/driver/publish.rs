@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use wasmspawner_core::children::dask::WorkerCounts;
 use wasmspawner_core::lifecycle::progress::{Entry, ProgressLog};
 use wasmspawner_core::lifecycle::stage::{Finding, Stage};
 use wasmspawner_core::lifecycle::{Blame, LabStatus, Operation, OperationKind, Outcome, Phase};
@@ -34,7 +35,7 @@ impl Driver {
             // Reports from the program of an earlier child of this name do not apply to the new child.
             self.labs.kernel_links().forget(&self.key);
             if let Some(pool) = &self.about.description.pool {
-                self.labs.add_pool(&self.key, pool.workers, 0);
+                self.labs.add_pool(&self.key, pool, &WorkerCounts::new());
             }
         }
         // Readers that come now must get this log, not the previous one.
@@ -107,7 +108,7 @@ impl Driver {
     pub(crate) fn count_from(&self, since: Timestamp) {
         let share = share_of(&self.about.description);
         let (cpu_millis, memory_bytes) = (share.cpu_millis, share.memory_bytes);
-        let dask_workers = self.about.description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);
+        let dask_workers = self.about.description.pool.as_ref().map_or(0, |pool| pool.total().maximum);
         let run = Run { key: self.key.clone(), since, cpu_millis, memory_bytes, dask_workers };
         self.context.history.run_began(run);
     }

@@ -16,6 +16,7 @@ use super::{Driver, Preparation};
 use crate::context::Context;
 use crate::decide::pod_note::PodNote;
 use crate::labs::env::Env;
+use crate::labs::pool_links::counts_of;
 use crate::labs::quota_claims::share_of;
 use crate::published::live_log::LiveLog;
 use crate::published::snapshot::LabDetails;
@@ -187,8 +188,8 @@ impl Driver {
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));
         if let (Some(pool), Some(observer), true) = (&self.about.description.pool, &self.observer, alive) {
             let workers = observer.workers();
-            let present = workers.iter().filter(|pod| !pod.is_deleting()).count();
-            self.labs.add_pool(&self.key, pool.workers, u32::try_from(present).unwrap_or(u32::MAX));
+            let present = counts_of(workers.iter().filter(|pod| !pod.is_deleting()));
+            self.labs.add_pool(&self.key, pool, &present);
         }
     }
 

@@ -54,8 +54,10 @@ pub(crate) enum TaskResult {
 /// The result of a request to create and to delete workers of a pool. Failed requests are tried again, because the plan
 /// then still asks for them.
 pub(crate) struct PoolSized {
-    /// The number of workers that were created, or the failure if not all of them were.
-    pub(crate) created: Result<usize, Failure>,
+    /// The number of workers that were created.
+    pub(crate) created: usize,
+    /// A failure, if not all of them were created.
+    pub(crate) refused: Option<Failure>,
     pub(crate) deleted: Result<(), Failure>,
 }
 

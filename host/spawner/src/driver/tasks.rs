@@ -280,14 +280,15 @@ impl Driver {
                 self.on_event(Event::Created(result));
                 self.observe();
             }
-            TaskResult::PoolSized(PoolSized { created, deleted }) => {
-                let trouble = created.as_ref().err().map(|failure| failure.message.clone());
+            TaskResult::PoolSized(PoolSized { created, refused, deleted }) => {
+                let trouble = refused.as_ref().map(|failure| failure.message.clone());
                 self.labs.pool_links().note_trouble(&self.key, trouble);
-                if matches!(created, Ok(count) if count > 0) {
-                    // The next workers need not wait. Only failed requests are repeated after a pause.
+                if created > 0 {
+                    // The next workers need not wait, not even for those of a group that the cluster refuses. Only
+                    // requests without any success are repeated after a pause.
                     self.lab.in_flight.forget(Request::SizePool);
                 }
-                if let Err(failure) = created.map(drop).and(deleted) {
+                if let Some(failure) = refused.or(deleted.err()) {
                     self.on_event(Event::RequestFailed(failure));
                 }
                 self.observe();

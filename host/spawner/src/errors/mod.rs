@@ -45,7 +45,7 @@ pub enum SpawnError {
         /// The field of the request.
         field: &'static str,
         /// The reason, and what is possible instead.
-        message: &'static str,
+        message: String,
     },
     /// The names of the user and the server give no valid names of Kubernetes objects.
     #[error(transparent)]
@@ -154,6 +154,18 @@ impl From<KubernetesError> for SpawnError {
 }
 
 impl SpawnError {
+    /// Names the part of a pool whose options are invalid.
+    pub(crate) fn about_part(self, part: &str) -> Self {
+        match self {
+            Self::Invalid(errors) => {
+                let named =
+                    |error: FieldError| FieldError::new(error.field, format!("{part}: {}", error.message));
+                Self::Invalid(errors.into_iter().map(named).collect())
+            }
+            other => other,
+        }
+    }
+
     /// The site does not list the namespace of the workload.
     pub(crate) const NO_WORKLOADS: Self =
         Self::NotOffered("labs cannot be put into the workloads of this namespace on this site");

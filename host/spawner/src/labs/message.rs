@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
-use wasmspawner_core::children::dask::WorkerRange;
+use wasmspawner_core::children::dask::Resize;
 use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::lifecycle::CreationNote;
 use wasmspawner_core::names::lab::JobId;
@@ -39,8 +39,8 @@ pub(crate) enum Message {
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The lab's record, as the watch shows it. It may ask for a stop.
     Record(Box<StoredSpawn>),
-    /// Change how many workers a Dask pool may have, if it is starting or running.
-    Scale(WorkerRange, Waiting),
+    /// Change how many workers a Dask pool, or one of its groups, may have, if it is starting or running.
+    Scale(Resize, Waiting),
     /// A child of the lab has changed.
     ChildChanged,
     /// The Dask pool is to have another number of workers.

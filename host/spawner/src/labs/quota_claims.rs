@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wasmspawner_core::names::Username;
 use wasmspawner_core::names::spawn_key::SpawnKey;
-use wasmspawner_core::record::LabDescription;
+use wasmspawner_core::record::{LabDescription, ResourceAmount};
 use wasmspawner_core::users::quota::{Quota, QuotaUsedUp, Share};
 
 /// The share of its user's quota that each spawn takes. All shares of a user are counted under one lock, so that two
@@ -76,10 +76,20 @@ fn taken(claims: &HashMap<SpawnKey, Claim>, key: &SpawnKey) -> Share {
 /// The share of a spawn. A pool counts with its scheduler and all workers that it may have.
 pub(crate) fn share_of(description: &LabDescription) -> Share {
     let limits = description.quotas.map(|quotas| quotas.limits).unwrap_or_default();
-    let pod =
-        Share { cpu_millis: limits.cpu.map_or(0, millis), memory_bytes: limits.memory.unwrap_or_default() };
-    let workers = description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);
-    pod.times(1 + u64::from(workers))
+    let Some(pool) = &description.pool else { return share_of_pod(limits) };
+    let scheduler = share_of_pod(pool.scheduler.unwrap_or(limits));
+    if pool.groups.is_empty() {
+        return scheduler.plus(share_of_pod(limits).times(pool.workers.maximum.into()));
+    }
+    pool.groups.iter().fold(scheduler, |sum, group| {
+        // Until the policies have decided, a worker counts like the pool.
+        let worker = share_of_pod(group.limits.unwrap_or(limits));
+        sum.plus(worker.times(group.workers.maximum.into()))
+    })
+}
+
+fn share_of_pod(limits: ResourceAmount) -> Share {
+    Share { cpu_millis: limits.cpu.map_or(0, millis), memory_bytes: limits.memory.unwrap_or_default() }
 }
 
 #[expect(
@@ -93,6 +103,7 @@ fn millis(cpus: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use wasmspawner_core::names::ChildName;
     use wasmspawner_core::names::lab::LabKey;
 
@@ -136,5 +147,31 @@ mod tests {
         claims.change(&kernel("a"), cpus(7)).unwrap();
         claims.claim(&kernel("b"), cpus(1), Some(&quota)).unwrap();
         claims.claim(&kernel("a"), cpus(7), Some(&quota)).unwrap();
+    }
+
+    #[test]
+    fn a_pool_counts_with_its_scheduler_and_all_workers_of_its_groups() {
+        let limits = json!({ "cpu": 0.5, "memory": 3 });
+        let share = |pool: serde_json::Value| {
+            let quotas = json!({ "limits": &limits, "requests": {} });
+            share_of(&serde_json::from_value(json!({ "quotas": quotas, "pool": pool })).unwrap())
+        };
+        let workers = |maximum: u32| json!({ "minimum": 0, "maximum": maximum });
+        let alike = json!({ "keeper": "", "workers": workers(4) });
+        assert_eq!(share(alike.clone()), Share { cpu_millis: 5 * 500, memory_bytes: 5 * 3 });
+        let mut scheduled = alike;
+        scheduled["scheduler"] = json!({ "cpu": 2.0, "memory": 7 });
+        assert_eq!(share(scheduled), Share { cpu_millis: 2000 + 4 * 500, memory_bytes: 7 + 4 * 3 });
+        // A worker counts like the pool until the policies have decided about its group.
+        let mut groups = json!({ "keeper": "", "workers": workers(5), "groups": [
+            { "name": "gpu", "workers": workers(3), "limits": { "cpu": 4.0, "memory": 100 } },
+            { "name": "new", "workers": workers(2) },
+        ]});
+        let in_all = Share { cpu_millis: 500 + 3 * 4000 + 2 * 500, memory_bytes: 3 + 3 * 100 + 2 * 3 };
+        assert_eq!(share(groups.clone()), in_all);
+        // A number that does not fit counts as the largest, and does not begin at zero again.
+        groups["groups"][0] =
+            json!({ "name": "gpu", "workers": workers(u32::MAX), "limits": { "memory": u64::MAX } });
+        assert_eq!(share(groups), Share { cpu_millis: 500 + 2 * 500, memory_bytes: u64::MAX });
     }
 }

@@ -113,14 +113,14 @@ fn add(present: &mut PresentUse, kind: SpawnKind, description: &LabDescription) 
         SpawnKind::Lab | SpawnKind::Injected => present.labs += 1,
         SpawnKind::Kernel => present.kernels += 1,
         SpawnKind::DaskPool => {
-            let workers = description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);
+            let workers = description.pool.as_ref().map_or(0, |pool| pool.total().maximum);
             present.dask_pools += 1;
-            present.dask_workers += workers;
+            present.dask_workers = present.dask_workers.saturating_add(workers);
         }
     }
     let share = share_of(description);
-    present.cpu_millis += share.cpu_millis;
-    present.memory_bytes += share.memory_bytes;
+    present.cpu_millis = present.cpu_millis.saturating_add(share.cpu_millis);
+    present.memory_bytes = present.memory_bytes.saturating_add(share.memory_bytes);
 }
 
 /// The revisions at which labs have changed, so that a Hub with ten thousand labs fetches only the changed ones.

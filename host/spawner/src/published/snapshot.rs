@@ -11,7 +11,7 @@ use wasmspawner_core::manifest::service_name;
 use wasmspawner_core::names::lab::JobId;
 use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::policy::Options;
-use wasmspawner_core::record::{LabDescription, Place, PoolDescription};
+use wasmspawner_core::record::{LabDescription, Place};
 
 use crate::context::lab_routes::lab_routes;
 
@@ -75,7 +75,8 @@ impl LabDetails {
         let (Some(pool), Some(now)) = (&self.description.pool, &now.description.pool) else {
             return Arc::clone(self);
         };
-        let pool = PoolDescription { workers: now.workers, ..pool.clone() };
+        let mut pool = pool.clone();
+        pool.take_workers_of(now);
         let description = LabDescription { pool: Some(pool), ..LabDescription::clone(&self.description) };
         Arc::new(Self { description: Arc::new(description), ..Self::clone(self) })
     }

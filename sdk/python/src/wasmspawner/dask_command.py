@@ -29,6 +29,7 @@ def add_topic(topics: Any) -> None:
     scaling.add_argument(
         "size", metavar="N|MIN-MAX", help="a number, or bounds between which the scheduler decides (0-8)"
     )
+    scaling.add_argument("--group", default="", help="the group of workers, if the pool has groups")
     scaling.set_defaults(run=scale)
 
     stopping = verbs.add_parser("stop", help="stop a pool, with all data of its workers")
@@ -42,7 +43,7 @@ def list_all(_options: argparse.Namespace) -> None:
     if not pools:
         print("This lab has no Dask pools; `WasmSpawnerCluster()` of wasmspawner.dask starts one.", file=sys.stderr)
         return
-    rows = [_HEADINGS, *(_row(pool) for pool in pools)]
+    rows = [_HEADINGS, *(row for pool in pools for row in _rows(pool))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -51,10 +52,11 @@ def list_all(_options: argparse.Namespace) -> None:
             print(f"{pool.name}: {text}")
 
 
-def _row(pool: PoolState) -> tuple[str, ...]:
+def _rows(pool: PoolState) -> list[tuple[str, ...]]:
     idle_end = "-" if pool.idle_timeout is None else f"{pool.idle_timeout} s"
     ready = f"{pool.ready}/{pool.desired}"
-    return pool.name, pool.status, ready, pool.scaling, idle_end, pool.scheduler_address or "-"
+    groups = [(f"  {group.name}", "", f"{group.ready}/{group.desired}", group.scaling, "", "") for group in pool.groups]
+    return [(pool.name, pool.status, ready, pool.scaling, idle_end, pool.scheduler_address or "-"), *groups]
 
 
 def scale(options: argparse.Namespace) -> None:
@@ -63,8 +65,11 @@ def scale(options: argparse.Namespace) -> None:
         size = parse_size(options.size)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    pool = _ask(lambda: scale_pool(options.name, size))
-    print(f"The pool {pool.name} is to have {pool.scaling} workers; {pool.ready} are ready.")
+    pool = _ask(lambda: scale_pool(options.name, size, options.group))
+    group = next((group for group in pool.groups if group.name == options.group), None)
+    what = f"The pool {pool.name}" if group is None else f"The group {group.name} of the pool {pool.name}"
+    scaled = pool if group is None else group
+    print(f"{what} is to have {scaled.scaling} workers; {scaled.ready} are ready.")
     if pool.note:
         print(pool.note)
 

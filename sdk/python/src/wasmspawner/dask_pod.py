@@ -42,10 +42,15 @@ def worker_arguments(folder, pool, address, environ):
     arguments += ["--protocol", "tls", *tls_arguments(folder), "--death-timeout", str(DEATH_TIMEOUT)]
     arguments += ["--preload", str(folder / "dask_tls.py"), "--preload-nanny", str(folder / "dask_tls.py")]
     arguments += ["--local-directory", tempfile.gettempdir()]
-    if pool.get("threads"):
-        arguments += ["--nthreads", str(pool["threads"])]
-    if pool.get("memory_bytes"):
-        arguments += ["--memory-limit", str(pool["memory_bytes"])]
+    group = environ.get("WASMSPAWNER_DASK_GROUP", "")
+    size = next((size for size in pool.get("groups") or () if size["name"] == group), {}) if group else pool
+    if size.get("threads"):
+        arguments += ["--nthreads", str(size["threads"])]
+    if size.get("memory_bytes"):
+        arguments += ["--memory-limit", str(size["memory_bytes"])]
+    if group:
+        # Tasks ask for the group by this resource. Each thread has one of it.
+        arguments += ["--resources", f"{group}={size.get('threads') or os.cpu_count() or 1}"]
     return arguments
 
 

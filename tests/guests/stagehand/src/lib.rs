@@ -41,6 +41,9 @@ impl hooks::Authorize for Stagehand {
             "hurried" => Err(Error::RetryLater(7)),
             "trapped" => endless(),
             "frugal" if request.action == Action::Spawn => Ok(frugal()),
+            "sparing" if is_large_pool(request) => {
+                Ok(Verdict::deny(Denial::by_rule("few-large-workers", "At most 4 where workers are large.")))
+            }
             "strict" if host::blueprint().is_some_and(|blueprint| blueprint.spec.contains("FORBIDDEN")) => {
                 Ok(Verdict::deny(Denial::by_rule("no-such-blueprint", "Not this blueprint.")))
             }
@@ -58,6 +61,12 @@ impl hooks::Events for Stagehand {
             endless();
         }
     }
+}
+
+/// True for a pool of more than 4 workers, if this part of it is large.
+fn is_large_pool(request: &AuthorizeRequest) -> bool {
+    let is_large = Options::from(request.options.clone()).text("size") == Some("large");
+    is_large && host::child().is_some_and(|child| child.workers > 4)
 }
 
 /// Starts nothing any more once labs have run for a second.

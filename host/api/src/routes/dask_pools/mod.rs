@@ -146,7 +146,7 @@ pub(crate) async fn stop_pool(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Changes how many workers a pool has.
+/// Changes how many workers a pool, or one of its groups, has.
 ///
 /// A pool that is to have fewer workers gives them back as soon as its scheduler has moved their data to others.
 #[utoipa::path(
@@ -157,7 +157,7 @@ pub(crate) async fn stop_pool(
         (status = 403, description = "A policy does not allow it", body = crate::problem::ErrorBody),
         (status = 404, description = "No such pool", body = crate::problem::ErrorBody),
         (status = 409, description = "The pool is being stopped", body = crate::problem::ErrorBody),
-        (status = 422, description = "Not a number of workers", body = crate::problem::ErrorBody),
+        (status = 422, description = "Not a number of workers, or no group of the pool", body = crate::problem::ErrorBody),
         (status = 503, description = "The service has just started, or the cluster cannot be reached", body = crate::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),
     )
@@ -171,13 +171,13 @@ pub(crate) async fn scale_pool(
 ) -> Result<(StatusCode, Json<wire::ScaledPool>), Problem> {
     let permit = caller.may(Access::Spawn(&key.lab))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
-    let workers = wire::parse_workers(&body)?;
+    let resize = wire::parse_workers(&body)?;
     pools.get(&key).ok_or_else(unknown_pool)?;
     let owner = match permit {
         Permit::Owner => Some(authenticator.identity_of(&caller, &key.lab.user).await?),
         Permit::Administrator => None,
     };
-    pools.scale(&key, workers, owner.as_ref()).await.map_err(of_spawn)?;
+    pools.scale(&key, resize, owner.as_ref()).await.map_err(of_spawn)?;
     let pool = pools.get(&key).ok_or_else(unknown_pool)?;
     Ok((StatusCode::ACCEPTED, Json(wire::ScaledPool::new(&pool))))
 }

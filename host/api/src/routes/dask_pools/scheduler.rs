@@ -8,6 +8,7 @@ use http::StatusCode;
 use http::request::Parts;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use wasmspawner_core::children::dask::WorkerRange;
 
 use super::problems::unknown_pool;
 use crate::fair_use::FairUse;
@@ -17,10 +18,10 @@ use crate::request::path::PoolPath;
 use crate::routes::events::event_stream;
 use crate::routes::pod_program;
 use crate::wire;
-use wasmspawner_spawner::{Labs, NoOrders, Pools, WorkerOrder};
+use wasmspawner_spawner::{GroupOrder, Labs, NoOrders, Pools};
 
 /// How many workers a pool is to have, as server-sent events of the type `workers`: `minimum`, `maximum` and `target`, at
-/// once and after each change.
+/// once and after each change. A pool with groups of workers also has `groups`, with `name` and the same numbers.
 ///
 /// The credential is the scheduler's own token, which is valid for its pool alone.
 #[utoipa::path(
@@ -46,8 +47,8 @@ pub(crate) async fn connect_scheduler(
     })?;
     let frames = unfold(orders, async |mut orders| {
         orders.changed().await.ok()?;
-        let order = *orders.borrow_and_update();
-        Some((frame(order), orders))
+        let frame = frame(&orders.borrow_and_update());
+        Some((frame, orders))
     });
     Ok(event_stream(pod_program::stream(frames, shutdown)))
 }
@@ -73,25 +74,40 @@ pub(crate) async fn report_workers(
     pod_program::check(&labs, &key, request.headers(), request.extensions())?;
     let _turn = fair_use.request(&key.lab.user).await?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
-    let wire::SchedulerReport { ready, wanted } = wire::parse_report(&body)?;
-    pools.report_workers(&key, ready, wanted);
+    pools.report_workers(&key, &wire::parse_report(&body)?);
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn frame(WorkerOrder { range, target }: WorkerOrder) -> Bytes {
-    let data = json!({ "minimum": range.minimum, "maximum": range.maximum, "target": target });
+fn frame(order: &[GroupOrder]) -> Bytes {
+    let numbers = |range: WorkerRange, target: u32| json!({ "minimum": range.minimum, "maximum": range.maximum, "target": target });
+    let target = order.iter().fold(0_u32, |sum, group| sum.saturating_add(group.target));
+    let mut data = numbers(order.iter().map(|group| group.range).sum(), target);
+    let named = order.iter().filter_map(|GroupOrder { group, range, target }| {
+        let mut numbers = numbers(*range, *target);
+        numbers["name"] = json!(group.as_ref()?);
+        Some(numbers)
+    });
+    let named: Vec<_> = named.collect();
+    if !named.is_empty() {
+        data["groups"] = json!(named);
+    }
     Bytes::from(format!("event: workers\ndata: {data}\n\n"))
 }
 
 #[cfg(test)]
 mod tests {
-    use wasmspawner_core::children::dask::WorkerRange;
+    use wasmspawner_core::names::WorkerGroupName;
 
     use super::*;
 
     #[test]
     fn an_order_is_one_event() {
-        let order = WorkerOrder { range: WorkerRange { minimum: 1, maximum: 8 }, target: 3 };
-        assert_eq!(frame(order), "event: workers\ndata: {\"maximum\":8,\"minimum\":1,\"target\":3}\n\n");
+        let order = GroupOrder { group: None, range: WorkerRange { minimum: 1, maximum: 8 }, target: 3 };
+        let alike = "event: workers\ndata: {\"maximum\":8,\"minimum\":1,\"target\":3}\n\n";
+        assert_eq!(frame(&[order.clone()]), alike);
+        let group = |name| GroupOrder { group: WorkerGroupName::parse(name).ok(), ..order.clone() };
+        let groups = "event: workers\ndata: {\"groups\":[{\"maximum\":8,\"minimum\":1,\"name\":\"b\",\"target\":3},\
+                      {\"maximum\":8,\"minimum\":1,\"name\":\"a\",\"target\":3}],\"maximum\":16,\"minimum\":2,\"target\":6}\n\n";
+        assert_eq!(frame(&[group("b"), group("a")]), groups);
     }
 }

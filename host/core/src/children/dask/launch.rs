@@ -5,7 +5,9 @@ use std::fmt;
 
 use serde_json::json;
 
-use super::WorkerRange;
+use super::{WorkerGroup, WorkerRange};
+use crate::names::WorkerGroupName;
+use crate::values::options::Options;
 use crate::values::secret::SecretString;
 
 /// The directory of the programs and their input in the pods.
@@ -14,6 +16,8 @@ pub const MOUNT_PATH: &str = "/run/wasmspawner/dask";
 pub const SCHEDULER_VARIABLE: &str = "WASMSPAWNER_DASK_SCHEDULER";
 /// Environment variable of a worker: its name, which is that of its pod.
 pub const WORKER_VARIABLE: &str = "WASMSPAWNER_DASK_WORKER";
+/// Environment variable of a worker: the name of its group, if its pool has several.
+pub const WORKER_GROUP_VARIABLE: &str = "WASMSPAWNER_DASK_GROUP";
 
 /// The file with the token of the scheduler's pod. Workers do not have it.
 const TOKEN: &str = "token";
@@ -48,10 +52,14 @@ impl PoolPorts {
 }
 
 /// A pool as its client requests it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
-    /// The range of the number of workers.
+    /// The range of the number of workers, of all groups together.
     pub workers: WorkerRange,
+    /// The groups of workers; empty if all are alike.
+    pub groups: Vec<WorkerGroup>,
+    /// The options in which the scheduler differs from the pool; empty if in none.
+    pub scheduler_options: Options,
     /// Idle seconds after which the pool ends; `None` if it does not end by itself.
     pub idle_timeout: Option<u32>,
     /// True if the pool continues after the end of its lab, until it is idle.
@@ -98,6 +106,13 @@ pub struct WorkerSize {
     pub memory_bytes: Option<u64>,
 }
 
+impl WorkerSize {
+    /// The number of threads of a worker.
+    fn threads(self) -> Option<u64> {
+        self.cpu_millis.map(|millis| millis.div_ceil(1000).max(1))
+    }
+}
+
 /// Shows nothing secret.
 impl fmt::Debug for PoolLaunch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -106,16 +121,23 @@ impl fmt::Debug for PoolLaunch {
 }
 
 impl PoolLaunch {
-    /// Returns the files of the scheduler's pod, by name. All of them are kept secret.
-    pub fn files(&self, size: WorkerSize) -> BTreeMap<&'static str, Vec<u8>> {
+    /// Returns the files of the scheduler's pod, by name. All of them are kept secret. `size` is that of all workers, and
+    /// `groups` are those of the workers of each group.
+    pub fn files(
+        &self,
+        size: WorkerSize,
+        groups: &[(WorkerGroupName, WorkerSize)],
+    ) -> BTreeMap<&'static str, Vec<u8>> {
+        let group = |(name, size): &(WorkerGroupName, WorkerSize)| json!({ "name": name, "threads": size.threads(), "memory_bytes": size.memory_bytes });
         let pool = json!({
             "url": self.url,
             "scheduler_port": POOL_PORTS.scheduler,
             "dashboard_port": POOL_PORTS.dashboard,
             "worker_port": POOL_PORTS.worker,
             "nanny_port": POOL_PORTS.nanny,
-            "threads": size.cpu_millis.map(|millis| millis.div_ceil(1000).max(1)),
+            "threads": size.threads(),
             "memory_bytes": size.memory_bytes,
+            "groups": groups.iter().map(group).collect::<Vec<_>>(),
             "idle_seconds": self.pool.idle_timeout,
         });
         BTreeMap::from([
@@ -144,6 +166,8 @@ mod tests {
     fn a_scheduler_gets_all_it_needs_and_a_log_gets_no_secret() {
         let pool = Pool {
             workers: WorkerRange::fixed(2),
+            groups: Vec::new(),
+            scheduler_options: Options::new(),
             idle_timeout: Some(600),
             outlives_lab: false,
             certificate: "the-certificate".into(),
@@ -152,9 +176,12 @@ mod tests {
         let programs = PoolPrograms { pod: "pod()", keeper: "keeper()", link: "link()", tls: "tls()" };
         let launch =
             PoolLaunch { pool, url: "http://s/p".into(), token: SecretString::new("the-token"), programs };
-        let files = launch.files(WorkerSize { cpu_millis: Some(1500), memory_bytes: None });
+        let gpu = WorkerSize { cpu_millis: Some(4000), memory_bytes: Some(7) };
+        let groups = [(WorkerGroupName::constant("gpu"), gpu)];
+        let files = launch.files(WorkerSize { cpu_millis: Some(1500), memory_bytes: None }, &groups);
         let text: serde_json::Value = serde_json::from_slice(&files["pool.json"]).unwrap();
         assert_eq!((&text["threads"], &text["memory_bytes"]), (&json!(2), &json!(null)));
+        assert_eq!(text["groups"], json!([{ "name": "gpu", "threads": 4, "memory_bytes": 7 }]));
         assert_eq!((&text["url"], &text["idle_seconds"]), (&json!("http://s/p"), &json!(600)));
         let secret: Vec<_> = files.keys().filter(|name| !PoolLaunch::is_of_workers(name)).collect();
         assert_eq!(secret, [&"token"]);

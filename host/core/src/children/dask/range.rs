@@ -16,6 +16,15 @@ pub struct WorkerRange {
     pub maximum: u32,
 }
 
+impl std::iter::Sum for WorkerRange {
+    fn sum<I: Iterator<Item = Self>>(ranges: I) -> Self {
+        ranges.fold(Self::fixed(0), |sum, range| Self {
+            minimum: sum.minimum.saturating_add(range.minimum),
+            maximum: sum.maximum.saturating_add(range.maximum),
+        })
+    }
+}
+
 impl WorkerRange {
     /// Creates a range with a fixed number of workers.
     pub fn fixed(workers: u32) -> Self {

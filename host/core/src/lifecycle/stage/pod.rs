@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerPort, Pod, PodSpec, PodStatus};
 
 use super::container::{Container, Role, not_empty};
+use crate::names::WorkerGroupName;
 use crate::names::lab::{JobId, PORT_NAME};
-use crate::names::labels::{COMPONENT_LABEL, DASK_WORKER, JOB_ID_LABEL, SPAWN_LABEL};
+use crate::names::labels::{COMPONENT_LABEL, DASK_GROUP_LABEL, DASK_WORKER, JOB_ID_LABEL, SPAWN_LABEL};
 
 /// The parts of a pod that the service keeps. Ephemeral containers are left out, because they do not affect the stage.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,6 +33,8 @@ pub struct ObservedPod {
     pub port: Option<u16>,
     /// True for a worker of a Dask pool.
     pub is_worker: bool,
+    /// The group of a worker, if its pool has several.
+    pub group: Option<WorkerGroupName>,
     /// The volume claims that the pod mounts, generic ephemeral volumes included.
     pub claims: Box<[String]>,
     pub(super) created: Option<Timestamp>,
@@ -98,6 +101,7 @@ impl From<&Pod> for ObservedPod {
             ip: text(|status| status.pod_ip.as_ref()),
             port: spec.and_then(lab_port),
             is_worker: label(COMPONENT_LABEL).as_deref() == Some(DASK_WORKER),
+            group: label(DASK_GROUP_LABEL).and_then(|name| WorkerGroupName::parse(name).ok()),
             claims: spec.map(|spec| claims(&name, spec)).unwrap_or_default(),
             created: meta.creation_timestamp.as_ref().map(|time| time.0),
             started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),

@@ -11,6 +11,7 @@ with WasmSpawnerCluster(n_workers=4) as cluster, cluster.get_client() as client:
 from typing import TYPE_CHECKING, Any
 
 from .pool_errors import PoolError, PoolExists, PoolNotAllowed, PoolUnknown
+from .pool_size import worker_group
 from .pools import list_pools, scale_pool, stop_pool
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "list_pools",
     "scale_pool",
     "stop_pool",
+    "worker_group",
 ]
 
 

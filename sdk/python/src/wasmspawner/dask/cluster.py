@@ -22,7 +22,7 @@ from .certificate import Certificate, certificate_file, forget_certificate
 from .pool_api import OUTAGE, PoolApi
 from .pool_end import at_end
 from .pool_errors import PoolError, PoolUnknown, for_user
-from .pool_size import pool_size
+from .pool_size import pool_size, pool_workers
 from .pool_start import PoolStart, delete_pool
 from .pool_state import PoolState
 from .pools import unknown
@@ -36,6 +36,11 @@ class WasmSpawnerCluster(Cluster):
     The service starts and deletes the pods, under the site's policy and the user's limits. With `minimum` and
     `maximum` the scheduler decides how many workers there are; otherwise there are `n_workers` (0 by default), until
     `scale` or `adapt` changes that.
+
+    `groups` are groups of workers in place of all these numbers: a mapping of names to `worker_group(...)`, each with its own number and
+    `options`, such as a size with GPUs. Tasks ask for a group by its name as a resource, as in
+    `dask.annotate(resources={"gpu": 1})`; a task without one may run in any group, and counts for the first.
+    `scheduler_options` are the `options` in which the scheduler differs from the workers.
 
     Parameters: `name` (random by default), `options` for the site's policy, such as `image` and `size`, `env` for the
     variables of scheduler and workers, `idle_timeout` in seconds after which a pool without work ends, `outlive_lab`
@@ -53,7 +58,9 @@ class WasmSpawnerCluster(Cluster):
         *,
         minimum: int | None = None,
         maximum: int | None = None,
+        groups: Mapping[str, Mapping[str, Any]] | None = None,
         options: Mapping[str, Any] | None = None,
+        scheduler_options: Mapping[str, Any] | None = None,
         env: Mapping[str, str] | None = None,
         idle_timeout: int | None = None,
         outlive_lab: bool = False,
@@ -78,7 +85,8 @@ class WasmSpawnerCluster(Cluster):
         self._service = LabService.of_environment()
         self._api = PoolApi(self._service)
         self._request = {
-            "workers": pool_size(n_workers, minimum, maximum),
+            **pool_workers(groups, pool_size(n_workers, minimum, maximum), alike=(n_workers, minimum, maximum)),
+            **({"scheduler": {"options": dict(scheduler_options)}} if scheduler_options else {}),
             "options": dict(options or {}),
             "env": dict(env or {}),
             "idle_timeout": idle_timeout,
@@ -192,19 +200,21 @@ class WasmSpawnerCluster(Cluster):
 
     # Scale
 
-    def scale(self, n: int) -> Any:
-        """Have `n` workers. Workers that are too many give their data to others before they end."""
-        return self.sync(self._scale, pool_size(n, None, None))
+    def scale(self, n: int, *, group: str = "") -> Any:
+        """Have `n` workers, in a group of the pool if it has groups. Workers that are too many give their data to others
+        before they end."""
+        return self.sync(self._scale, pool_size(n, None, None), group)
 
-    def adapt(self, minimum: int = 0, maximum: int | None = None) -> Any:
-        """Let the scheduler decide how many workers there are, between these bounds."""
+    def adapt(self, minimum: int = 0, maximum: int | None = None, *, group: str = "") -> Any:
+        """Let the scheduler decide how many workers there are, between these bounds, in a group of the pool if it has
+        groups."""
         if maximum is None:
             raise ValueError("adapt() needs the largest number of workers: adapt(minimum=0, maximum=8)")
-        return self.sync(self._scale, pool_size(None, minimum, maximum))
+        return self.sync(self._scale, pool_size(None, minimum, maximum), group)
 
-    async def _scale(self, workers: int | dict[str, int]) -> None:
+    async def _scale(self, workers: int | dict[str, int], group: str) -> None:
         try:
-            pool = await patiently(lambda: self._api.scale(self.name, workers), OUTAGE)
+            pool = await patiently(lambda: self._api.scale(self.name, workers, group), OUTAGE)
         except ServiceError as error:
             raise for_user(error, f"scale the Dask pool '{self.name}'") from error
         if pool is None:
@@ -264,9 +274,11 @@ class WasmSpawnerCluster(Cluster):
         if self._pool is None:
             return ""
         mode = f"Adaptive, {self._pool.scaling} workers" if self._pool.adaptive else "Manual"
+        groups = [f"Group {group.name}: {group.ready} of {group.scaling} workers" for group in self._pool.groups]
         workers = len(self.scheduler_info["workers"])
         count = str(workers) if workers == self._pool.desired else f"{workers} / {self._pool.desired}"
-        lines = [f"Scaling mode: {mode}", f"Workers: {count}", html.escape(self._pool.workers_message)]
+        lines = [f"Scaling mode: {mode}", f"Workers: {count}", *map(html.escape, groups)]
+        lines.append(html.escape(self._pool.workers_message))
         cells = "".join(f'<tr><td style="text-align: left;">{line}</td></tr>' for line in lines if line)
         return f"<table>{cells}</table>"
 

@@ -45,10 +45,11 @@ class PoolApi:
                 return None
             raise
 
-    async def scale(self, name: str, workers: int | Mapping[str, int]) -> PoolState | None:
-        """Set the number of workers, or its bounds. None if there is no such pool."""
+    async def scale(self, name: str, workers: int | Mapping[str, int], group: str = "") -> PoolState | None:
+        """Set the number of workers, or its bounds, of the pool or of one of its groups. None if there is no such pool."""
+        body = {"workers": workers, **({"group": group} if group else {})}
         try:
-            answer = await self._requests.send("POST", _path(name, "/scale"), {"workers": workers})
+            answer = await self._requests.send("POST", _path(name, "/scale"), body)
             return answer.decode(PoolState.of)
         except Refused as error:
             if is_gone(error):

@@ -1,4 +1,7 @@
-"""How many workers a pool is to have: a number, or two bounds."""
+"""How many workers a pool, or a group of its workers, is to have: a number, or two bounds."""
+
+from collections.abc import Mapping
+from typing import Any
 
 PoolSize = int | dict[str, int]
 
@@ -16,6 +19,31 @@ def pool_size(number: int | None, minimum: int | None, maximum: int | None) -> P
     if maximum is None or not 0 <= minimum <= maximum:
         raise ValueError(f"an adaptive pool has bounds 0 <= minimum <= maximum; they are {minimum} and {maximum}")
     return {"minimum": minimum, "maximum": maximum}
+
+
+def worker_group(
+    n_workers: int | None = None,
+    *,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A group of workers for `WasmSpawnerCluster(groups={"gpu": worker_group(...)})`: `n_workers`, or as many as the scheduler
+    needs between `minimum` and `maximum`; `options` are those in which the workers differ from the pool."""
+    return {"workers": pool_size(n_workers, minimum, maximum), "options": dict(options or {})}
+
+
+def pool_workers(
+    groups: Mapping[str, Mapping[str, Any]] | None, size: PoolSize, *, alike: tuple[int | None, ...]
+) -> dict[str, Any]:
+    """The workers of a pool as the service wants them. Raises `ValueError` for groups beside numbers of the whole pool."""
+    if groups is None:
+        return {"workers": size}
+    if not groups:
+        raise ValueError("groups is empty; name one at least, such as {'cpu': worker_group(2)}, or leave it out")
+    if any(number is not None for number in alike):
+        raise ValueError("n_workers, minimum and maximum cannot be combined with groups, which have their own")
+    return {"groups": [{"name": name, **group} for name, group in groups.items()]}
 
 
 def parse_size(text: str) -> PoolSize:

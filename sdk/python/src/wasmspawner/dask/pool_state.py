@@ -7,6 +7,34 @@ from typing import Any
 from ..json_answer import texts
 from ..web_address import WebAddress
 
+_NUMBERS = ("desired", "ready", "pods", "minimum", "maximum")
+
+
+def _scaling(minimum: int, maximum: int, desired: int) -> str:
+    return f"{minimum}-{maximum}" if minimum < maximum else str(desired)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerGroup:
+    """A group of a pool's workers at one time."""
+
+    name: str
+    desired: int = 0
+    ready: int = 0
+    pods: int = 0
+    minimum: int = 0
+    maximum: int = 0
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> "WorkerGroup":
+        """The group in an object of the API. Raises an error for anything else."""
+        return cls(str(answer["name"]), **{key: int(answer.get(key) or 0) for key in _NUMBERS})
+
+    @property
+    def scaling(self) -> str:
+        """How many workers there are to be: "4", or "0-8"."""
+        return _scaling(self.minimum, self.maximum, self.desired)
+
 
 @dataclass(frozen=True, slots=True)
 class PoolState:
@@ -32,6 +60,7 @@ class PoolState:
     outlives_lab: bool = False
     note: str = ""
     certificate_digest: str = ""
+    groups: tuple[WorkerGroup, ...] = ()
 
     @classmethod
     def of(cls, answer: Any) -> "PoolState":
@@ -43,7 +72,8 @@ class PoolState:
         return cls(
             name=str(answer["name"]),
             status=str(answer["status"]),
-            **{key: int(workers.get(key) or 0) for key in ("desired", "ready", "pods", "minimum", "maximum")},
+            **{key: int(workers.get(key) or 0) for key in _NUMBERS},
+            groups=tuple(map(WorkerGroup.of, answer.get("groups") or ())),
             workers_message=str(workers.get("message") or ""),
             idle_timeout=None if idle_timeout is None else int(idle_timeout),
             outlives_lab=bool(answer.get("outlives_lab")),
@@ -70,7 +100,7 @@ class PoolState:
     @property
     def scaling(self) -> str:
         """How many workers there are to be: "4", or "0-8"."""
-        return f"{self.minimum}-{self.maximum}" if self.adaptive else str(self.desired)
+        return _scaling(self.minimum, self.maximum, self.desired)
 
     def __repr__(self) -> str:
         return f"<DaskPool {self.name!r}: {self.status}, {self.ready} of {self.desired} workers, scale {self.scaling}>"

@@ -21,13 +21,13 @@ def list_pools() -> list[PoolState]:
     return _complete(_list_pools(PoolApi(LabService.of_environment())), "list the Dask pools")
 
 
-def scale_pool(name: str, workers: int | Mapping[str, int]) -> PoolState:
-    """Set the number of a pool's workers, or its bounds as `{"minimum": 0, "maximum": 8}`.
+def scale_pool(name: str, workers: int | Mapping[str, int], group: str = "") -> PoolState:
+    """Set the number of a pool's workers, or its bounds as `{"minimum": 0, "maximum": 8}`, in one group if it has groups.
 
     The `note` of the result says if a limit changed the number. Raises `PoolUnknown`.
     """
     api = PoolApi(LabService.of_environment())
-    pool = _complete(patiently(lambda: api.scale(name, workers), OUTAGE), f"scale the Dask pool '{name}'")
+    pool = _complete(patiently(lambda: api.scale(name, workers, group), OUTAGE), f"scale the Dask pool '{name}'")
     if pool is None:
         raise PoolUnknown(unknown(name))
     return pool
