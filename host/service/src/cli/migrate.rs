@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use wasmspawner_migration::{Migration, Target};
@@ -147,8 +148,27 @@ fn of_the_hub(migration: &Migration, target: &Target) -> anyhow::Result<Value> {
     values["hub"]["config"]["WasmSpawner"]["api_url"] = api.into();
     let token = &mut values["hub"]["extraEnv"]["WASMSPAWNER_TOKEN"]["valueFrom"]["secretKeyRef"];
     token["name"] = migration.hub_secret.clone().into();
+    for (of, own) in [("hub", &migration.hub_egress), ("proxy/chp", &migration.proxy_egress)] {
+        let rules = values.pointer_mut(&format!("/{of}/networkPolicy/egress")).and_then(Value::as_array_mut);
+        let rules = rules.with_context(|| format!("the Hub's values have no rules of egress of {of}"))?;
+        for rule in rules.iter_mut() {
+            aim(rule, migration, target);
+        }
+        rules.splice(0..0, own.iter().cloned());
+    }
     let keys = migration.root.split('.').rev().filter(|key| !key.is_empty());
     Ok(keys.fold(values, |values, key| json!({ key: values })))
+}
+
+/// Changes a rule for what the Hub may connect to: labs may have another port, and the service is in another namespace.
+fn aim(rule: &mut Value, migration: &Migration, target: &Target) {
+    let peer = &mut rule["to"][0];
+    if peer.get("namespaceSelector").is_none() {
+        peer["namespaceSelector"] =
+            json!({"matchLabels": {"kubernetes.io/metadata.name": target.service_namespace}});
+    } else if let Some(port) = migration.config.pointer("/policies/0/config/kubespawner/port") {
+        rule["ports"][0]["port"] = port.clone();
+    }
 }
 
 #[cfg(test)]
@@ -182,6 +202,28 @@ mod tests {
             );
             assert_eq!(at("extraEnv/WASMSPAWNER_TOKEN/valueFrom/secretKeyRef/name"), secret, "{text}");
         }
+    }
+
+    #[test]
+    fn hub_and_proxy_may_connect_to_labs_on_their_port_and_keep_rules_of_the_site() {
+        let own = "networkPolicy: {egress: [{ports: [{port: 5432}]}]}";
+        let text = format!(
+            "{{hub: {{{own}, config: {{KubeSpawner: {{port: 9999}}}}}}, proxy: {{chp: {{{own}}}}}, singleuser: {{}}}}"
+        );
+        let file = ValuesFile::parse("v.yaml", &text).unwrap();
+        let migration = wasmspawner_migration::migrate(&[file], &target()).unwrap();
+        let values = of_the_hub(&migration, &target()).unwrap();
+        for (of, rules) in [("hub", 3), ("proxy/chp", 2)] {
+            let egress = values.pointer(&format!("/{of}/networkPolicy/egress")).unwrap().as_array().unwrap();
+            assert_eq!(egress.len(), rules, "{of}");
+            assert_eq!(egress[0]["ports"][0]["port"], 5432, "{of}");
+            assert_eq!(egress[1]["ports"][0]["port"], 9999, "{of}");
+        }
+        let to_service = values.pointer("/hub/networkPolicy/egress/2").unwrap();
+        assert_eq!(
+            to_service["to"][0]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"],
+            "spawner"
+        );
     }
 
     #[test]
