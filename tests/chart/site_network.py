@@ -1,7 +1,9 @@
 """A site: Zero to JupyterHub, the service and a lab, with their network policies."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import service
 import yaml
@@ -28,23 +30,40 @@ class Site:
         return Network(self.policies, **how)
 
 
-def site(values: dict, namespace: str, objects: list[dict], config: dict | Path, folder: Path) -> Site:
-    """A site with these values of the Hub, objects of the service's chart, and the service's configuration: a file, or its
-    content."""
+def site(values: dict, namespace: str, objects: list[dict], config: dict) -> Site:
+    """A site with these values of the Hub, objects of the service's chart, and configuration of the service."""
     jupyterhub = Hub(values, namespace)
     deployment = one(objects, "Deployment")
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     of_service = Pod(deployment["metadata"]["namespace"], labels)
-    if isinstance(config, dict):
-        text, config = yaml.safe_dump(service.runnable(config, folder)), folder / "wasmspawner.yaml"
-        config.write_text(text)
-    printed = list(yaml.safe_load_all(service.printed("render", "-c", str(config), "--user", "ada")))
-    lab = one(printed, "Pod")
-    (port,) = lab["spec"]["containers"][0]["ports"]
+    printed = lab(config)
+    pod = one(printed, "Pod")
+    (port,) = pod["spec"]["containers"][0]["ports"]
     assert port["containerPort"] == 8888
-    of_lab = Pod(lab["metadata"]["namespace"], lab["metadata"]["labels"])
+    of_lab = Pod(pod["metadata"]["namespace"], pod["metadata"]["labels"])
     policies = [*jupyterhub.policies(), one(objects, "NetworkPolicy"), one(printed, "NetworkPolicy")]
     return Site(jupyterhub.hub, jupyterhub.proxy, of_service, of_lab, policies)
+
+
+def runnable(config: dict) -> dict:
+    """A configuration of the chart with paths of this machine."""
+    result = service.runnable(config, Path("unused"))
+    del result["state_dir"]
+    return result
+
+
+def lab(config: dict, *arguments: str) -> list[dict]:
+    """The objects of a lab of ada. Raises `subprocess.CalledProcessError` if there is none."""
+    return list(yaml.safe_load_all(_printed(yaml.safe_dump(config), arguments)))
+
+
+@cache
+def _printed(config: str, arguments: tuple[str, ...]) -> str:
+    """What `wasmspawner render` prints. It compiles the policies each time, which takes seconds."""
+    with NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(config)
+        file.flush()
+        return service.printed("render", "-c", file.name, "--user", "ada", *arguments)
 
 
 def assert_connected(site: Site, network: Network) -> None:

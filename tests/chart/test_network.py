@@ -9,7 +9,7 @@ import yaml
 from chart import SOURCE, configuration, merged
 from helm import HERE
 from network import Pod
-from site_network import API, VALUES, Site, assert_connected, assert_separate, site
+from site_network import API, VALUES, Site, assert_connected, assert_separate, runnable, site
 
 import toolchain
 
@@ -17,13 +17,13 @@ IMAGE = {"image": {"repository": "registry.example.org/wasmspawner"}}
 
 
 @pytest.fixture
-def example(chart, tmp_path):
+def example(chart):
     """The site of deploy/zero-to-jupyterhub/values.yaml, with other values of the Hub if there are any."""
 
     def made(values=None, **of_chart) -> Site:
         objects = chart.render(SOURCE / "examples/zero-to-jupyterhub.yaml", of_chart, namespace="jupyterhub")
         values = values or yaml.safe_load(VALUES.read_text())
-        return site(values, "jupyterhub", objects, configuration(objects), tmp_path)
+        return site(values, "jupyterhub", objects, runnable(configuration(objects)))
 
     return made
 
@@ -42,7 +42,7 @@ def moved(chart, tmp_path):
         new = yaml.safe_load((folder / "hub-values.yaml").read_text())
         objects = chart.render(folder / "chart-values.yaml", IMAGE, namespace="wasmspawner")
         all_values = merged(values, new[root] if root else new)
-        return site(all_values, "jhub", objects, folder / "wasmspawner.yaml", tmp_path)
+        return site(all_values, "jhub", objects, yaml.safe_load((folder / "wasmspawner.yaml").read_text()))
 
     return made
 
