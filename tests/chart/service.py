@@ -22,7 +22,7 @@ def program() -> Path:
 
 def printed(*arguments: str) -> str:
     """What a command of the program prints."""
-    return subprocess.run([program(), *arguments], capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run([program(), *arguments], capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 def runnable(configuration: dict, folder: Path, secrets: dict[str, str] | None = None) -> dict:
@@ -50,7 +50,7 @@ def check(configuration: dict, folder: Path) -> None:
     """Fail unless the service accepts the configuration and its policies."""
     file = folder / "checked.yaml"
     file.write_text(yaml.safe_dump(configuration))
-    ended = subprocess.run([program(), "check", "--config", file], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run([program(), "check", "--config", file], capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 

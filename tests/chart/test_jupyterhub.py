@@ -70,12 +70,16 @@ def test_network_policies_let_hub_service_and_labs_reach_each_other(values, obje
     assert pod(objects)["automountServiceAccountToken"] is True
 
 
-def test_the_image_of_the_hub_is_two_lines_on_that_of_the_same_release(values):
-    lines = (FOLDER / "Containerfile").read_text().splitlines()
-    assert len(lines) == 2
-    assert lines[0].split(":")[1] == values["hub"]["image"]["tag"]
+def test_the_image_of_the_hub_has_the_package_of_this_repository(values):
+    """Nothing is published, so the package is a wheel that is built first."""
+    base, copy, run = (FOLDER / "Containerfile").read_text().splitlines()
+    assert base.split(":")[1] == values["hub"]["image"]["tag"]
     package = re.search(r'(?m)^name = "(.+)"', (DEPLOY.parent / "sdk/python/pyproject.toml").read_text())[1]
-    assert lines[1].endswith(f"install --no-cache-dir {package}")
+    assert copy == f"COPY {package}-*.whl /tmp/"
+    assert run.endswith(f"install --no-cache-dir /tmp/{package}-*.whl")
+    page = (DEPLOY / "MOVING-FROM-KUBESPAWNER.md").read_text()
+    assert "--wheel-dir deploy/zero-to-jupyterhub sdk/python" in page
+    assert f"-t {values['hub']['image']['name']}:{values['hub']['image']['tag']} deploy/zero-to-jupyterhub" in page
 
 
 def test_a_kubespawner_site_without_what_the_page_lists_has_nothing_left_of_kubespawner(values):
@@ -95,7 +99,8 @@ def test_a_kubespawner_site_without_what_the_page_lists_has_nothing_left_of_kube
     for key in ("prePuller", "scheduling"):
         assert left[key].items() >= values[key].items(), key
     assert left["hub"]["config"]["JupyterHub"]["authenticator_class"], "what has nothing to do with it stays"
-    assert (left["cull"], left["proxy"]) == (site["cull"], site["proxy"])
+    assert left["cull"] == site["cull"]
+    assert left["proxy"] == site["proxy"] | values["proxy"], "what labs are reached by is added"
 
 
 def delete(values, path):

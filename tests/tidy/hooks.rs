@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::tree::read;
+use crate::tree::{between, read};
 
 /// The interfaces of a policy that are not hooks: nobody can require them, and each SDK treats them in its own way.
 const NO_HOOKS: [&str; 2] = ["config", "prepare"];
@@ -38,11 +38,6 @@ fn every_list_of_hooks_has_those_of_the_contract() {
             .collect();
         assert_eq!(listed, hooks, "left: {path}; right: the world `full-policy` in wit/policy.wit");
     }
-}
-
-fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
-    let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("`{begin}` is missing"));
-    rest.split_once(end).unwrap_or_else(|| panic!("`{end}` is missing")).0
 }
 
 fn quoted(item: &str) -> Option<String> {

@@ -7,6 +7,7 @@ mod dependencies;
 mod files;
 mod hooks;
 mod named_tests;
+mod pages;
 mod tests;
 mod tree;
 mod words;

@@ -45,6 +45,12 @@ pub(crate) fn read(path: &str) -> String {
     found.unwrap_or_else(|| panic!("{path} is missing")).text
 }
 
+/// The part of a text between two others. Panics if there is none.
+pub(crate) fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("`{begin}` is missing"));
+    rest.split_once(end).unwrap_or_else(|| panic!("`{end}` is missing")).0
+}
+
 fn walk(root: &Path, folder: &Path, found: &mut Vec<Text>) {
     const NOT_OURS: [&str; 3] = ["target", "node_modules", "__pycache__"];
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {

@@ -29,6 +29,9 @@ pub(crate) struct Draft<'a> {
     pub(crate) groups: Groups,
     /// The names of the Hub's objects.
     pub(crate) hub: HubNames,
+    /// Rules for what the Hub, and its proxy, may connect to.
+    pub(crate) hub_egress: Vec<Value>,
+    pub(crate) proxy_egress: Vec<Value>,
     report: Report,
 }
 
@@ -60,6 +63,8 @@ impl<'a> Draft<'a> {
             blocks_metadata: false,
             groups: Groups::default(),
             hub: HubNames::default(),
+            hub_egress: Vec::new(),
+            proxy_egress: Vec::new(),
             report: Report::default(),
         }
     }
@@ -166,6 +171,7 @@ impl<'a> Draft<'a> {
 
     pub(crate) fn finish(self) -> Migration {
         let Self { mut kubespawner, mut policy, service, target, mut report, roots, hub, .. } = self;
+        let (hub_egress, proxy_egress) = (self.hub_egress, self.proxy_egress);
         kubespawner.retain(|_, value| !is_nothing(value));
         let grants = grants::needed(&kubespawner, policy.get("profile_list"));
         policy.insert("kubespawner".to_owned(), Value::Object(kubespawner));
@@ -191,7 +197,8 @@ impl<'a> Draft<'a> {
         }
         report.keep_last_outcomes();
         let root = roots.into_iter().next_back().unwrap_or_default();
-        Migration { config, chart_values, report, root, hub_secret: hub.object("hub") }
+        let hub_secret = hub.object("hub");
+        Migration { config, chart_values, report, root, hub_secret, hub_egress, proxy_egress }
     }
 }
 

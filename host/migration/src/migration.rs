@@ -24,4 +24,9 @@ pub struct Migration {
     pub root: String,
     /// The Secret in which the Hub's chart keeps the tokens of its services; empty for files of Nublado.
     pub hub_secret: String,
+    /// Rules of the files' own for what the Hub may connect to. Values with further rules have to repeat them, because Helm
+    /// replaces lists.
+    pub hub_egress: Vec<Value>,
+    /// The same for the Hub's proxy.
+    pub proxy_egress: Vec<Value>,
 }

@@ -116,6 +116,36 @@ pub(crate) fn policy(draft: &mut Draft<'_>, path: &str, value: &Value) {
     others(draft, path, value);
 }
 
+/// Keeps the rules for what the Hub may connect to.
+pub(crate) fn of_hub(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    draft.hub_egress = repeated(draft, path, value);
+}
+
+/// Keeps the rules for what the Hub's proxy may connect to.
+pub(crate) fn of_proxy(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    draft.proxy_egress = repeated(draft, path, value);
+}
+
+fn repeated(draft: &mut Draft<'_>, path: &str, value: &Value) -> Vec<Value> {
+    match value {
+        Value::Array(rules) if !rules.is_empty() => {
+            draft.stays(
+                path,
+                "`hub-values.yaml` repeats the rules, before those for labs and for this service",
+            );
+            rules.clone()
+        }
+        _ if is_nothing(value) => {
+            draft.not_needed(path, "has no value");
+            Vec::new()
+        }
+        _ => {
+            draft.wrong_form(path);
+            Vec::new()
+        }
+    }
+}
+
 /// True for a rule of ingress for all ports, or for that of the lab's server.
 fn reaches_server(rule: &Value) -> bool {
     let ports = rule["ports"].as_array().map(Vec::as_slice).unwrap_or_default();

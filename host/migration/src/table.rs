@@ -97,7 +97,10 @@ const KEYS: &[(&str, Becomes)] = &[
             "`hub-values.yaml` names another one: build that from this one (deploy/zero-to-jupyterhub/Containerfile)",
         ),
     ),
+    ("hub.networkPolicy.egress", Converted(network::of_hub)),
+    ("hub.extraEnv", Converted(hub_env)),
     ("hub", Stays(OF_THE_HUB)),
+    ("proxy.chp.networkPolicy.egress", Converted(network::of_proxy)),
     ("proxy", Stays(OF_THE_HUB)),
     ("ingress", Stays(OF_THE_HUB)),
     ("httpRoute", Stays(OF_THE_HUB)),
@@ -296,8 +299,8 @@ fn user_placeholder(draft: &mut Draft<'_>, path: &str, value: &Value) {
         draft.open(
             path,
             &format!("{replicas} pods kept room free for the next labs, so that a node was added before it was needed"),
-            "Run a Deployment of pause pods with a low priority class of your own, or leave it out: the first lab on a new \
-             node waits for that node",
+            "They can stay (`deploy/MOVING-FROM-KUBESPAWNER.md` says with which values), or leave them out: the first lab on a \
+             new node waits for that node",
         );
     }
 }
@@ -341,6 +344,19 @@ fn pull_secret(draft: &mut Draft<'_>, path: &str, value: &Value) {
     if made {
         let name = draft.hub.object("image-pull-secret");
         settings::pull_secrets(draft, &below(path, "create"), &serde_json::json!([name]));
+    }
+}
+
+/// Reports variables of the Hub. As a list, they would be replaced by the map that the new values have.
+fn hub_env(draft: &mut Draft<'_>, path: &str, value: &Value) {
+    if value.as_array().is_some_and(|list| !list.is_empty()) {
+        draft.open(
+            path,
+            "is a list, which the map in `hub-values.yaml` would replace",
+            "Write it as a map: `NAME: value`, or `NAME: {valueFrom: …}`",
+        );
+    } else {
+        draft.stays(path, OF_THE_HUB);
     }
 }
 

@@ -89,6 +89,23 @@ fn what_would_protect_labs_less_is_left_out_and_to_be_decided() {
 }
 
 #[test]
+fn what_the_new_values_of_the_hub_would_replace_is_kept_or_reported() {
+    let moved = moved(&[
+        "{singleuser: {}, hub: {networkPolicy: {egress: [{ports: [{port: 1}]}]}, extraEnv: [{name: A, value: b}]}, \
+        proxy: {chp: {networkPolicy: {egress: []}}}}",
+    ]);
+    assert_eq!(moved.hub_egress, [json!({"ports": [{"port": 1}]})]);
+    assert_eq!(moved.proxy_egress, Vec::<Value>::new());
+    let outcome = |path: &str| {
+        let mut entries = moved.report.entries.iter();
+        &entries.find(|entry| entry.path == path).unwrap().outcome
+    };
+    assert!(matches!(outcome("hub.networkPolicy.egress"), Outcome::Stays(_)));
+    assert!(matches!(outcome("proxy.chp.networkPolicy.egress"), Outcome::NotNeeded(_)));
+    assert!(matches!(outcome("hub.extraEnv"), Outcome::Open { .. }));
+}
+
+#[test]
 fn later_files_count_and_null_takes_away() {
     let of_all = "jupyterhub: {singleuser: {storage: {extraVolumeMounts: {a: {name: home, mountPath: /a}}}, cpu: {limit: 1}}}";
     let of_one = "jupyterhub: {singleuser: {storage: {extraVolumeMounts: {a: null}}, cpu: {limit: 2}}}";

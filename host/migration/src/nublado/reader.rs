@@ -186,6 +186,8 @@ impl<'a> Reader<'a> {
             report: self.report,
             root: String::new(),
             hub_secret: String::new(),
+            hub_egress: Vec::new(),
+            proxy_egress: Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use wasmspawner_migration::{Migration, Target};
@@ -122,7 +123,7 @@ impl TargetArgs {
              1. Put the policy's component at `{folder}/{}`, if it is not there.\n\
              2. `wasmspawner check --config {folder}/wasmspawner.yaml`\n\
              3. `wasmspawner render -c {folder}/wasmspawner.yaml --user NAME --explain`, for a lab as it will be\n\
-             4. Build the Hub's image (`deploy/zero-to-jupyterhub/Containerfile`), and name it in `{folder}/hub-values.yaml`.\n\
+             4. Build the Hub's image (`deploy/zero-to-jupyterhub/Containerfile`), and name it in `{folder}/hub-values.yaml` and `both-values.yaml`.\n\
              5. Go on with \"Check the names of volumes\" in `deploy/MOVING-FROM-KUBESPAWNER.md`.\n\n",
             self.policy
         )
@@ -134,21 +135,59 @@ impl TargetArgs {
         files: &[PathBuf],
         out: &mut impl Write,
     ) -> anyhow::Result<ExitCode> {
-        let hub = serde_saphyr::to_string(&of_the_hub(&migration, &self.target())?)?;
-        finish(migration, self.output.as_deref(), files, &[("hub-values.yaml", hub)], &self.next(), out)
+        let hub = of_the_hub(&migration, &self.target())?;
+        let yaml = |values| anyhow::Ok(serde_saphyr::to_string(&below(&migration.root, values))?);
+        let further = [("both-values.yaml", yaml(of_both(hub.clone()))?), ("hub-values.yaml", yaml(hub)?)];
+        finish(migration, self.output.as_deref(), files, &further, &self.next(), out)
     }
 }
 
-/// The values for the Hub's chart, below the key at which the site has them. The comments of the file that they are from are
-/// for another installation.
+/// The values for the Hub's chart. The comments of the file that they are from are for another installation.
 fn of_the_hub(migration: &Migration, target: &Target) -> anyhow::Result<Value> {
     let mut values: Value = serde_saphyr::from_str(OF_THE_HUB)?;
     let api = format!("http://wasmspawner.{}:8090/spawner/v1", target.service_namespace);
     values["hub"]["config"]["WasmSpawner"]["api_url"] = api.into();
     let token = &mut values["hub"]["extraEnv"]["WASMSPAWNER_TOKEN"]["valueFrom"]["secretKeyRef"];
     token["name"] = migration.hub_secret.clone().into();
-    let keys = migration.root.split('.').rev().filter(|key| !key.is_empty());
-    Ok(keys.fold(values, |values, key| json!({ key: values })))
+    for (of, own) in [("hub", &migration.hub_egress), ("proxy/chp", &migration.proxy_egress)] {
+        let rules = values.pointer_mut(&format!("/{of}/networkPolicy/egress")).and_then(Value::as_array_mut);
+        let rules = rules.with_context(|| format!("the Hub's values have no rules of egress of {of}"))?;
+        for rule in rules.iter_mut() {
+            aim(rule, migration, target);
+        }
+        rules.splice(0..0, own.iter().cloned());
+    }
+    Ok(values)
+}
+
+/// The same values while both spawners run: nothing of KubeSpawner is turned off, and nobody has moved.
+fn of_both(mut values: Value) -> Value {
+    for (of, key) in
+        [("", "rbac"), ("", "singleuser"), ("", "prePuller"), ("", "scheduling"), ("/hub", "serviceAccount")]
+    {
+        values.pointer_mut(of).and_then(Value::as_object_mut).map(|values| values.remove(key));
+    }
+    let config = &mut values["hub"]["config"];
+    config["JupyterHub"]["spawner_class"] = "wasmspawner.moving.MovingSpawner".into();
+    config["MovingSpawner"] = json!({"groups": [], "server_names": []});
+    values
+}
+
+/// Values below the key at which the site has those of the Hub's chart.
+fn below(root: &str, values: Value) -> Value {
+    let keys = root.split('.').rev().filter(|key| !key.is_empty());
+    keys.fold(values, |values, key| json!({ key: values }))
+}
+
+/// Changes a rule for what the Hub may connect to: labs may have another port, and the service is in another namespace.
+fn aim(rule: &mut Value, migration: &Migration, target: &Target) {
+    let peer = &mut rule["to"][0];
+    if peer.get("namespaceSelector").is_none() {
+        peer["namespaceSelector"] =
+            json!({"matchLabels": {"kubernetes.io/metadata.name": target.service_namespace}});
+    } else if let Some(port) = migration.config.pointer("/policies/0/config/kubespawner/port") {
+        rule["ports"][0]["port"] = port.clone();
+    }
 }
 
 #[cfg(test)]
@@ -173,7 +212,7 @@ mod tests {
         ] {
             let file = ValuesFile::parse("v.yaml", text).unwrap();
             let migration = wasmspawner_migration::migrate(&[file], &target()).unwrap();
-            let values = of_the_hub(&migration, &target()).unwrap();
+            let values = below(&migration.root, of_the_hub(&migration, &target()).unwrap());
             let at = |place: &str| values.pointer(&format!("{root}/hub/{place}")).unwrap().clone();
             assert_eq!(
                 at("config/WasmSpawner/api_url"),
@@ -182,6 +221,45 @@ mod tests {
             );
             assert_eq!(at("extraEnv/WASMSPAWNER_TOKEN/valueFrom/secretKeyRef/name"), secret, "{text}");
         }
+    }
+
+    #[test]
+    fn hub_and_proxy_may_connect_to_labs_on_their_port_and_keep_rules_of_the_site() {
+        let own = "networkPolicy: {egress: [{ports: [{port: 5432}]}]}";
+        let text = format!(
+            "{{hub: {{{own}, config: {{KubeSpawner: {{port: 9999}}}}}}, proxy: {{chp: {{{own}}}}}, singleuser: {{}}}}"
+        );
+        let file = ValuesFile::parse("v.yaml", &text).unwrap();
+        let migration = wasmspawner_migration::migrate(&[file], &target()).unwrap();
+        let values = of_the_hub(&migration, &target()).unwrap();
+        for (of, rules) in [("hub", 3), ("proxy/chp", 2)] {
+            let egress = values.pointer(&format!("/{of}/networkPolicy/egress")).unwrap().as_array().unwrap();
+            assert_eq!(egress.len(), rules, "{of}");
+            assert_eq!(egress[0]["ports"][0]["port"], 5432, "{of}");
+            assert_eq!(egress[1]["ports"][0]["port"], 9999, "{of}");
+        }
+        let to_service = values.pointer("/hub/networkPolicy/egress/2").unwrap();
+        assert_eq!(
+            to_service["to"][0]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"],
+            "spawner"
+        );
+    }
+
+    #[test]
+    fn while_both_spawners_run_nothing_of_kubespawner_is_turned_off() {
+        let file = ValuesFile::parse("v.yaml", "singleuser: {defaultUrl: /lab}").unwrap();
+        let migration = wasmspawner_migration::migrate(&[file], &target()).unwrap();
+        let hub = of_the_hub(&migration, &target()).unwrap();
+        let both = of_both(hub.clone());
+        let keys = |values: &Value| values.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&both), ["hub", "proxy"]);
+        assert_eq!(both["proxy"], hub["proxy"]);
+        assert_eq!(both["hub"]["networkPolicy"], hub["hub"]["networkPolicy"]);
+        assert_eq!(both["hub"].get("serviceAccount"), None);
+        let config = &both["hub"]["config"];
+        assert_eq!(config["JupyterHub"]["spawner_class"], "wasmspawner.moving.MovingSpawner");
+        assert_eq!(config["MovingSpawner"]["groups"], json!([]));
+        assert_eq!(config["WasmSpawner"], hub["hub"]["config"]["WasmSpawner"]);
     }
 
     #[test]
@@ -216,7 +294,9 @@ mod tests {
         let (code, report) = run(&values).unwrap();
         assert_eq!(code, ExitCode::from(OPEN));
         assert!(report.ends_with("1 entry is to be decided.\n"), "{report}");
-        for name in ["wasmspawner.yaml", "chart-values.yaml", "hub-values.yaml", "report.md"] {
+        for name in
+            ["wasmspawner.yaml", "chart-values.yaml", "hub-values.yaml", "both-values.yaml", "report.md"]
+        {
             assert!(folder.path().join("out").join(name).exists(), "{name}");
         }
         assert!(format!("{:#}", run(&values).unwrap_err()).contains("name an empty folder"));

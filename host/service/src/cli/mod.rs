@@ -19,6 +19,8 @@ mod migrate;
 mod migrate_nublado;
 mod migration_output;
 pub mod names;
+#[cfg(test)]
+mod pages;
 mod plain;
 mod policy;
 mod render;

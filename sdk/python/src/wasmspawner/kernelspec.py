@@ -169,5 +169,5 @@ def _manager() -> Any:
     try:
         from jupyter_client.kernelspec import KernelSpecManager
     except ImportError as error:
-        raise CommandError("this needs jupyter_client: `pip install 'wasmspawner[lab]'`") from error
+        raise CommandError("this needs jupyter_client: install `wasmspawner[lab]`") from error
     return KernelSpecManager(ensure_native_kernel=False)

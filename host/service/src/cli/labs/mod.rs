@@ -55,7 +55,7 @@ pub(super) struct LabsArgs {
 
 #[derive(Debug, Subcommand)]
 enum LabsCommand {
-    /// List users with a lab, and the state of each lab
+    /// List users with a lab, one line for each: the lab of the default server, or else the states of named servers
     List(ListArgs),
     /// Show one lab
     Show(ShowArgs),
@@ -91,10 +91,10 @@ const STATUSES: [&str; 4] = ["starting", "running", "terminating", "failed"];
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Only labs in this state; may be repeated
+    /// Only users with a lab in this state; may be repeated
     #[arg(long, value_name = "STATUS", value_parser = ["starting", "running", "terminating", "failed", "all"], default_value = "all")]
     status: Vec<String>,
-    /// Answer in JSON: the list of labs
+    /// Answer in JSON: a list with the lab of each user's default server, or with the name of a user who has none
     #[arg(long)]
     json: bool,
 }

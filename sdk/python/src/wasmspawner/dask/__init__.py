@@ -39,5 +39,5 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("dask", "distributed", "cryptography"):
             raise
-        raise ImportError(f"Pools need the package {error.name}: pip install 'wasmspawner[dask]'") from error
+        raise ImportError(f"Pools need the package {error.name}: install wasmspawner[dask]") from error
     return WasmSpawnerCluster
