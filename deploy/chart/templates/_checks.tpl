@@ -183,7 +183,7 @@
 {{- $service := printf "^%s([.]%s([.]svc([.].+)?)?)?$" $name .Release.Namespace -}}
 {{- if and (regexMatch $service (include "wasmspawner.labsHost" .)) (include "wasmspawner.onlyIngress" .) -}}
 {{- $remedy := $gafaelfawr.enabled | ternary "remove the key, so that labs use the ingress" "set it to the URL of the ingress, as gafaelfawr.enabled does, or set kernels.enabled to false" -}}
-{{- fail (printf "config.http.labs_url: is %s%s, where nobody knows the tokens of labs, because config.auth.modes has only headers; %s" $url ($given | ternary "" " (its default)") $remedy) -}}
+{{- fail (printf "config.http.labs_url: is %s%s, where nobody knows the tokens of labs, because config.auth.modes has only headers; %s" $url (empty $given | ternary " (its default)" "") $remedy) -}}
 {{- end -}}
 {{- range $key := list "spawnScopes" "labScopes" -}}
 {{- if and $gafaelfawr.enabled (not (has "exec:notebook" (get $gafaelfawr $key))) -}}
