@@ -15,8 +15,8 @@ and "Cross-origin requests"), and its source where these are silent. What of it 
   the required minimum, is given again. If a token is revoked, so are its children.
 - `minimum_lifetime` is at least 300 s, which is also the minimum for delegated tokens if it is not given. If the token in the
   request is not valid that long, the answer is 401. Tokens of services do not expire.
-- The answer has `X-Auth-Request-User`, `-Email` and (for tokens of services) `-Service`, and what is left of `Authorization` and
-  `Cookie` without Gafaelfawr's own tokens and cookie. NGINX replaces all of these in the request, and removes those that
+- The answer has `X-Auth-Request-User` and `-Email`, and what is left of `Authorization` and `Cookie` without Gafaelfawr's own
+  tokens and cookie. NGINX replaces all of these in the request, and removes those that
   are not in the answer. So a service sees neither a header of these that the client has made up, nor the client's own token.
 - `/ingress/anonymous` is for ingresses without authentication: only `Authorization` and `Cookie` are in the answer, filtered as
   above. NGINX removes the others there, too, where the ingress is made from a GafaelfawrIngress.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import requests
+import yaml
 from gafaelfawr import COOKIE, Gafaelfawr, Token
 from nginx_ingress import ADDRESS, NginxIngress
 from world import ROOT, Visitor, World, free_port
@@ -25,18 +26,11 @@ from helm import Helm
 HOST = "lab.example.org"
 # The shortest life that a token must have left for the start of a lab.
 MINIMUM_LIFETIME = 3600
+# Beside those of the chart's example.
 VALUES = {
-    "image": {"repository": "registry.example.org/wasmspawner"},
     "upgradeCheck": {"enabled": False},
-    "kernels": {"enabled": True},
-    "gafaelfawr": {"enabled": True, "host": HOST, "minimumLifetime": MINIMUM_LIFETIME},
-    "networkPolicy": {"enabled": False},
-    "config": {
-        "auth": {
-            "modes": ["headers"],
-            "headers": {"trusted_peers": [ADDRESS], "implied_scopes": []},
-        }
-    },
+    "gafaelfawr": {"minimumLifetime": MINIMUM_LIFETIME},
+    "config": {"auth": {"headers": {"trusted_peers": [ADDRESS]}}},
 }
 # The ingress of JupyterHub, which is not the chart's.
 HUB_INGRESS = {
@@ -140,16 +134,14 @@ class GafaelfawrSite(World):
         helm.run("package", SOURCE, "-d", folder / "chart")
         (archive,) = (folder / "chart").glob("*.tgz")
         (folder / "values").mkdir()
-        url = {"config": {"auth": {"headers": {"url": "http://gafaelfawr.gafaelfawr:8080"}}}}
-        return Chart(helm, archive, folder / "values").render(merged(VALUES, url))
+        values = yaml.safe_load((SOURCE / "examples/gafaelfawr.yaml").read_text())
+        return Chart(helm, archive, folder / "values").render(merged(values, VALUES))
 
     def _adapt(self, config: dict) -> None:
         """What the chart has rendered, with the addresses of this machine."""
         config["auth"] = self.configured["auth"]
         config["auth"]["headers"]["url"] = self.gafaelfawr.url
-        if url := self.configured["http"].get("labs_url"):
-            near = {f"https://{HOST}": self.nginx.url, "http://wasmspawner.wasmspawner:8090": self.direct_url[:-11]}
-            config["http"]["labs_url"] = near[url]
+        config["http"]["labs_url"] = self.configured["http"]["labs_url"].replace(f"https://{HOST}", self.nginx.url)
 
 
 class GafaelfawrVisitor(Visitor):

@@ -90,7 +90,7 @@ def test_a_notebook_computes_in_a_pod_and_in_a_pool_with_the_user_s_own_token(si
 
     kernel = jupyter.start_kernel(KERNEL)
     assert jupyter.run(kernel, "print(6 * 7)") == "42\n"
-    endless = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"
+    endless = "import threading\nprint('begun', flush=True)\nthreading.Event().wait()"
     assert "KeyboardInterrupt" in jupyter.run(kernel, endless, interrupt_at="begun"), "the launcher is commanded"
     [known] = site.kernels(visitor.name)
     assert known["process"]["state"] == "running", "the launcher reports"
