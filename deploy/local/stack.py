@@ -306,7 +306,7 @@ def is_free(port: int) -> bool:
 def stop_all_labs(settings: Settings, seconds: float) -> None:
     """Stop labs that the Hub does not know (started with curl, for example), so that the next run starts without
     labs."""
-    headers = {"Authorization": f"Bearer {token(settings, '--admin')}"}
+    headers = {"Authorization": f"Bearer {token(settings, '--admin')}", "X-Requested-With": "stop_all_labs"}
 
     def ask(method: str, path: str):
         request = urllib.request.Request(settings.api_url + path, headers=headers, method=method)

@@ -49,7 +49,7 @@ def test_the_api_server_accepts_what_no_example_has(chart, cluster, home):
     }
     objects = chart.render(merged(MINIMAL, EVERYTHING, {"config": config}), namespace=home)
     cluster.dry_run(objects)
-    assert len([each for each in objects if each["kind"] == "GafaelfawrIngress"]) == 5
+    assert len([each for each in objects if each["kind"] == "GafaelfawrIngress"]) == 6
     for kind in ("Ingress", "PersistentVolumeClaim", "PodDisruptionBudget", "Namespace"):
         one(objects, kind)
 

@@ -5,13 +5,14 @@ import re
 
 import pytest
 import yaml
-from chart import DEPLOY, SOURCE, merged
+from chart import DEPLOY, SOURCE, configuration, merged, one
 
 GAFAELFAWR = yaml.safe_load((SOURCE / "examples/gafaelfawr.yaml").read_text())
 # The list of the service's routes by ingress, which a test of the service holds against its router.
 ROUTES = json.loads((SOURCE / "files/routes.json").read_text())
 SCOPES = {
     "spawn": {"any": ["exec:notebook"]},
+    "owners": {"any": ["exec:notebook"]},
     "labs": {"any": ["exec:notebook", "admin:jupyterhub", "admin:notebook"]},
     "hub": {"any": ["admin:jupyterhub", "admin:notebook"]},
     "admin": {"any": ["admin:notebook"]},
@@ -63,6 +64,40 @@ def test_every_route_has_one_ingress_with_the_scopes_of_its_callers(chart, http,
 def test_a_token_is_delegated_wherever_somebody_is_authenticated(chart):
     for name, each in ingresses(chart).items():
         assert ("delegate" in each["config"]) == (name != "anonymous"), name
+
+
+def test_only_the_start_of_a_lab_needs_a_token_that_lives_long(chart):
+    values = merged(GAFAELFAWR, {"gafaelfawr": {"minimumLifetime": 7200}})
+    rendered = [each for each in chart.render(values) if each["kind"] == "GafaelfawrIngress"]
+    required = {
+        each["metadata"]["name"]: each["config"].get("delegate", {}).get("minimumLifetime") for each in rendered
+    }
+    assert {name for name, seconds in required.items() if seconds} == {"wasmspawner-spawn"}
+    assert required["wasmspawner-spawn"] == 7200
+    assert ROUTES["own"]["spawn"] == ["/labs/{username}/servers/{server}/spawn", "/labs/{username}/spawn"]
+
+
+def test_labs_use_the_ingress_and_cannot_connect_to_the_service(chart):
+    def clients(*values):
+        return one(chart.render(*values), "NetworkPolicy")["spec"]["ingress"][0]["from"]
+
+    kernels = merged(GAFAELFAWR, {"kernels": {"enabled": True}})
+    assert configuration(chart.render(kernels))["http"]["labs_url"] == "https://lab.example.org"
+    assert clients(kernels) == clients(merged(GAFAELFAWR, {"kernels": {"enabled": False}}))
+    # Where the Hub's own tokens are known, too, labs may have these, and come directly.
+    direct = {"http": {"labs_url": "http://wasmspawner.wasmspawner:8090"}, "auth": {"modes": ["headers", "jupyterhub"]}}
+    direct["auth"]["jupyterhub"] = {"api_url": "http://hub:8081/hub/api"}
+    assert len(clients(merged(kernels, {"config": direct}))) == len(clients(kernels)) + 1
+
+
+def test_the_hub_is_told_the_url_at_which_somebody_knows_it(chart):
+    def notes(modes):
+        auth = {"modes": modes, "jupyterhub": {"api_url": "http://hub:8081/hub/api"}}
+        values = chart.file(merged(GAFAELFAWR, {"config": {"auth": auth}}))
+        return chart.helm.run("install", "x", chart.archive, "--dry-run=client", "-n", "nublado", "-f", values)
+
+    assert 'c.WasmSpawner.api_url = "https://lab.example.org/spawner/v1"' in notes(["headers"])
+    assert 'c.WasmSpawner.api_url = "http://x-wasmspawner.nublado:8090/spawner/v1"' in notes(["headers", "jupyterhub"])
 
 
 def test_every_route_of_the_page_is_in_the_list():

@@ -155,6 +155,32 @@ REFUSALS = {
         gafaelfawr(proof="bare-user-header"),
         'config.auth.headers.proof: is "bare-user-header", and the routes of gafaelfawr delegate a token',
     ),
+    "a shorter life than Gafaelfawr accepts": (
+        merged(gafaelfawr(), {"gafaelfawr": {"minimumLifetime": 299}}),
+        "gafaelfawr.minimumLifetime: is 299, and Gafaelfawr answers every request with an error if it is below 300",
+    ),
+    "kernels whose labs only an ingress knows": (
+        {"kernels": {"enabled": True}, **config(auth={"modes": ["headers"], "headers": HEADERS})},
+        "config.http.labs_url: is http://wasmspawner.wasmspawner:8090 (its default), where nobody knows the tokens of labs,"
+        " because config.auth.modes has only headers; set it to the URL of the ingress, as gafaelfawr.enabled does",
+    ),
+    "labs that avoid the ingress": (
+        merged(
+            gafaelfawr(),
+            {"kernels": {"enabled": True}},
+            config(http={"labs_url": "http://Wasmspawner.wasmspawner.svc.cluster.local:8090"}),
+        ),
+        "config.http.labs_url: is http://Wasmspawner.wasmspawner.svc.cluster.local:8090, where nobody knows the tokens of labs,"
+        " because config.auth.modes has only headers; remove the key, so that labs use the ingress",
+    ),
+    "kernels that no lab may start": (
+        merged(gafaelfawr(), {"kernels": {"enabled": True}, "gafaelfawr": {"labScopes": ["admin:jupyterhub"]}}),
+        "gafaelfawr.labScopes: has no exec:notebook (here admin:jupyterhub), and kernels.enabled is true",
+    ),
+    "pools that no lab may change": (
+        merged(gafaelfawr(), {"kernels": {"enabled": True}, "gafaelfawr": {"spawnScopes": ["read:all"]}}),
+        "gafaelfawr.spawnScopes: has no exec:notebook (here read:all), and kernels.enabled is true",
+    ),
     "a Gafaelfawr that the network policy keeps away": (
         gafaelfawr(url="http://gafaelfawr.gafaelfawr:8080"),
         "config.auth.headers.url: the network policy does not let the service connect to http://gafaelfawr.gafaelfawr:8080",
@@ -186,3 +212,9 @@ def test_a_wrong_combination_is_refused_with_the_remedy(chart, case):
 def test_the_values_that_are_made_wrong_are_right_before(chart):
     assert chart.render(MINIMAL)
     assert chart.render(merged(MINIMAL, gafaelfawr()))
+    kernels = {"kernels": {"enabled": True}, "gafaelfawr": {"minimumLifetime": 300}}
+    assert chart.render(merged(MINIMAL, gafaelfawr(), kernels))
+    # Another mode knows the tokens of labs that come directly.
+    direct = {"labs_url": "http://wasmspawner.wasmspawner:8090"}
+    oidc = {"modes": ["headers", "jupyterhub"]}
+    assert chart.render(merged(MINIMAL, gafaelfawr(), kernels, config(http=direct, auth=oidc)))

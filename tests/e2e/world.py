@@ -251,7 +251,9 @@ class World:
     def hub_api(self, method, path, **options):
         """Call the Hub's REST API as the service of the tests."""
         headers = {"Authorization": f"token {self.hub_token}"}
-        answer = requests.request(method, f"{self.url}/hub/api{path}", headers=headers, timeout=60, **options)
+        answer = requests.request(
+            method, f"{self.settings.hub_url}/hub/api{path}", headers=headers, timeout=60, **options
+        )
         answer.raise_for_status()
         return answer.json() if answer.content else None
 

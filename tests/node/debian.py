@@ -44,28 +44,38 @@ def install() -> None:
 
 
 def registry() -> Path:
-    """The program docker-registry. Its package is unpacked and not installed, because that would start a registry that
-    anyone can reach."""
-    if installed := shutil.which("docker-registry", path=PLACES):
+    """The program docker-registry."""
+    return _unpacked("docker-registry", "usr/bin/docker-registry")
+
+
+def nginx() -> Path:
+    """The program nginx."""
+    return _unpacked("nginx", "usr/sbin/nginx")
+
+
+def _unpacked(package: str, program: str) -> Path:
+    """A program of a package that is unpacked and not installed, because that would start a server that anyone can
+    reach."""
+    if installed := shutil.which(Path(program).name, path=PLACES):
         return Path(installed)
-    return toolchain.cached("docker-registry", b"unpacked", _unpack_registry) / "usr/bin/docker-registry"
+    return toolchain.cached(package, b"unpacked", lambda home: _unpack(package, home)) / program
 
 
-def _unpack_registry(home: Path) -> None:
+def _unpack(package: str, home: Path) -> None:
     if not shutil.which("apt-get"):
-        raise toolchain.Missing("missing: docker-registry, which Debian has in the package of this name")
+        raise toolchain.Missing(f"missing: {package}, which Debian has in the package of this name")
     home.mkdir(exist_ok=True)
     quiet = {"cwd": home, "check": True, "capture_output": True}
-    with toolchain.step(f"Unpacking docker-registry in {home}"):
+    with toolchain.step(f"Unpacking {package} in {home}"):
         try:
             # As root, because the folder is not for apt's own user.
-            subprocess.run(["apt-get", "download", "-o", "APT::Sandbox::User=root", "docker-registry"], **quiet)
+            subprocess.run(["apt-get", "download", "-o", "APT::Sandbox::User=root", package], **quiet)
         except subprocess.CalledProcessError as error:
             reason = error.stderr.decode(errors="replace").strip()
-            raise toolchain.Missing(f"missing: docker-registry: {reason}") from None
-        for package in home.glob("*.deb"):
-            subprocess.run(["dpkg", "-x", package.name, "."], **quiet)
-            package.unlink()
+            raise toolchain.Missing(f"missing: {package}: {reason}") from None
+        for archive in home.glob("*.deb"):
+            subprocess.run(["dpkg", "-x", archive.name, "."], **quiet)
+            archive.unlink()
 
 
 def _lacking() -> list[str]:

@@ -3,7 +3,7 @@
 
 prepare.py nextest         cargo-nextest, which runs the Rust tests; prints the program
 prepare.py hub5            the Python environment with the other JupyterHub; prints the folder of its programs
-prepare.py environments    the Python environments, and Debian's registry of images
+prepare.py environments    the Python environments, and Debian's registry of images and NGINX
 prepare.py programs        what Go builds: the Kubernetes control plane, cert-manager, Helm
 """
 
@@ -53,6 +53,7 @@ def environments() -> None:
     hub5()
     toolchain.environment()  # that of `make run`, which is tested, too
     or_say(debian.registry, "tests with a registry of images")
+    or_say(debian.nginx, "tests with NGINX")
 
 
 def or_say(install, what: str) -> None:

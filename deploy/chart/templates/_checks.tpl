@@ -7,6 +7,8 @@
 {{- include "wasmspawner.checkEnvironments" . -}}
 {{- include "wasmspawner.checkPolicyFiles" . -}}
 {{- include "wasmspawner.checkRoutes" . -}}
+{{- include "wasmspawner.checkGafaelfawr" . -}}
+{{- include "wasmspawner.checkKernels" . -}}
 {{- include "wasmspawner.checkDefinition" . -}}
 {{- include "wasmspawner.checkReplicas" . -}}
 {{- end -}}
@@ -141,9 +143,20 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $headers := (.Values.config.auth).headers | default dict -}}
+{{- if and $headers.url .Values.networkPolicy.enabled (not .Values.networkPolicy.extraEgress) -}}
+{{- $url := urlParse $headers.url -}}
+{{- if or (contains ":" $url.host) (eq $url.scheme "http") -}}
+{{- fail (printf "config.auth.headers.url: the network policy does not let the service connect to %s; add a rule to networkPolicy.extraEgress" $headers.url) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "wasmspawner.checkGafaelfawr" -}}
 {{- $auth := .Values.config.auth | default dict -}}
 {{- $headers := $auth.headers | default dict -}}
-{{- if .Values.gafaelfawr.enabled -}}
+{{- $values := .Values.gafaelfawr -}}
+{{- if $values.enabled -}}
 {{- if not (has "headers" ($auth.modes | default list)) -}}
 {{- fail "gafaelfawr.enabled: is true, and config.auth.modes has no headers, so the service would ignore what Gafaelfawr says; add headers and its section" -}}
 {{- end -}}
@@ -151,14 +164,31 @@
 {{- if or (kindIs "map" $proof) (ne (toString $proof) "delegated-token") -}}
 {{- fail (printf "config.auth.headers.proof: is %v, and the routes of gafaelfawr delegate a token; remove the key, so that it is delegated-token" (toJson $proof)) -}}
 {{- end -}}
+{{- if lt ($values.minimumLifetime | default 300 | int) 300 -}}
+{{- fail (printf "gafaelfawr.minimumLifetime: is %d, and Gafaelfawr answers every request with an error if it is below 300 (seconds); set more, or leave it out" (int $values.minimumLifetime)) -}}
+{{- end -}}
 {{- if or (not (hasKey $headers "implied_scopes")) $headers.implied_scopes -}}
 {{- fail "config.auth.headers.implied_scopes: has exec:notebook (its default) or more, which would give every caller of the Hub's and administrators' routes that scope; set it to [], because the service reads the scopes of the delegated token" -}}
 {{- end -}}
 {{- end -}}
-{{- if and $headers.url .Values.networkPolicy.enabled (not .Values.networkPolicy.extraEgress) -}}
-{{- $url := urlParse $headers.url -}}
-{{- if or (contains ":" $url.host) (eq $url.scheme "http") -}}
-{{- fail (printf "config.auth.headers.url: the network policy does not let the service connect to %s; add a rule to networkPolicy.extraEgress" $headers.url) -}}
+{{- end -}}
+
+{{/* Labs have the tokens of their users. Where only an ingress knows these, labs have to come through the ingress. */}}
+{{- define "wasmspawner.checkKernels" -}}
+{{- $gafaelfawr := .Values.gafaelfawr -}}
+{{- if .Values.kernels.enabled -}}
+{{- $url := include "wasmspawner.labsUrl" . -}}
+{{- $given := (.Values.config.http).labs_url -}}
+{{- $name := include "wasmspawner.fullname" . -}}
+{{- $service := printf "^%s([.]%s([.]svc([.].+)?)?)?$" $name .Release.Namespace -}}
+{{- if and (regexMatch $service (include "wasmspawner.labsHost" .)) (include "wasmspawner.onlyIngress" .) -}}
+{{- $remedy := $gafaelfawr.enabled | ternary "remove the key, so that labs use the ingress" "set it to the URL of the ingress, as gafaelfawr.enabled does, or set kernels.enabled to false" -}}
+{{- fail (printf "config.http.labs_url: is %s%s, where nobody knows the tokens of labs, because config.auth.modes has only headers; %s" $url (empty $given | ternary " (its default)" "") $remedy) -}}
+{{- end -}}
+{{- range $key := list "spawnScopes" "labScopes" -}}
+{{- if and $gafaelfawr.enabled (not (has "exec:notebook" (get $gafaelfawr $key))) -}}
+{{- fail (printf "gafaelfawr.%s: has no exec:notebook (here %s), and kernels.enabled is true, but labs have no other scope; add it, or set kernels.enabled to false" $key (join ", " (get $gafaelfawr $key))) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

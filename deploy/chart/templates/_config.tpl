@@ -27,8 +27,8 @@
 {{- if .Values.secrets.tls.existingSecret -}}
 {{- $_ := set $http "tls" (dict "cert" "/etc/wasmspawner/tls/tls.crt" "key" "/etc/wasmspawner/tls/tls.key") -}}
 {{- end -}}
-{{- if and .Values.kernels.enabled (not $http.labs_url) -}}
-{{- $_ := set $http "labs_url" (include "wasmspawner.serviceUrl" .) -}}
+{{- if .Values.kernels.enabled -}}
+{{- $_ := set $http "labs_url" (include "wasmspawner.labsUrl" .) -}}
 {{- end -}}
 {{- $_ := set $config "http" $http -}}
 
@@ -83,6 +83,22 @@
 
 {{- $_ := set $config "state_dir" "/var/lib/wasmspawner/state" -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{/* The URL at which labs reach the service. Behind Gafaelfawr it is that of the ingress, which knows the tokens that labs have. */}}
+{{- define "wasmspawner.labsUrl" -}}
+{{- if (.Values.config.http).labs_url -}}
+{{- .Values.config.http.labs_url -}}
+{{- else if .Values.gafaelfawr.enabled -}}
+https://{{ .Values.gafaelfawr.host }}
+{{- else -}}
+{{- include "wasmspawner.serviceUrl" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The host in that URL. */}}
+{{- define "wasmspawner.labsHost" -}}
+{{- (include "wasmspawner.labsUrl" . | urlParse).host | lower | regexFind "^[^:]*" -}}
 {{- end -}}
 
 {{/* The path of a policy's component in the pod. */}}

@@ -57,6 +57,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- printf "%s%s" (include "wasmspawner.serviceUrl" .) (include "wasmspawner.prefix" .) -}}
 {{- end -}}
 
+{{/* The URL of the REST API for JupyterHub. Where only an ingress knows who asks, the Hub has to come through it. */}}
+{{- define "wasmspawner.hubUrl" -}}
+{{- if and .Values.gafaelfawr.enabled (include "wasmspawner.onlyIngress" .) -}}
+{{- printf "https://%s%s" .Values.gafaelfawr.host (include "wasmspawner.prefix" .) -}}
+{{- else -}}
+{{- include "wasmspawner.apiUrl" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* "true" if nobody is known who does not come through an ingress. */}}
+{{- define "wasmspawner.onlyIngress" -}}
+{{- if eq (toJson (.Values.config.auth).modes) `["headers"]` -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* The URL of the service in the cluster, without the prefix of the REST API. */}}
 {{- define "wasmspawner.serviceUrl" -}}
 {{- $scheme := empty .Values.secrets.tls.existingSecret | ternary "http" "https" -}}

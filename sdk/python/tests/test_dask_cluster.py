@@ -26,7 +26,7 @@ from wasmspawner.dask.certificate import Certificate, certificate_file, forget_c
 from wasmspawner.dask.pool_size import parse_size, pool_size
 from wasmspawner.dask.pool_state import PoolState
 from wasmspawner.lab import Lab
-from wasmspawner.lab_service import LabService, NoService
+from wasmspawner.lab_service import LabService, NoService, token_refused
 
 RUNNING = {"status": "running", "scheduler_address": "tls://127.0.0.1:1", "dashboard_url": "http://10.1.2.3:8787"}
 
@@ -60,7 +60,7 @@ async def test_the_policys_refusal_is_a_permission_error_with_its_words(pools):
 @pytest.mark.parametrize(
     ("status", "kind", "text"),
     [
-        (401, PoolNotAllowed, "not you"),
+        (401, PoolNotAllowed, token_refused("not you")),
         (404, PoolError, "The service did not start the Dask pool 'big': not you"),
         (422, PoolError, "The service did not start the Dask pool 'big': not you"),
         (409, PoolError, "The service did not start the Dask pool 'big': not you"),

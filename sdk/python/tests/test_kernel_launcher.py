@@ -6,13 +6,18 @@ import os
 import queue
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from wasmspawner import kernel_launcher, service_link
 
@@ -38,7 +43,7 @@ while True:
 class Service:
     """Records the states that it accepts, and sends the events that a test puts."""
 
-    def __init__(self):
+    def __init__(self, tls=None):
         self.refusals = []  # statuses of the next answers to PUT
         self.seen = queue.Queue()
         self.events = queue.Queue()
@@ -70,6 +75,8 @@ class Service:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.server.daemon_threads = True
         self.server.block_on_close = False
         self.server.handle_error = lambda *args: None  # a launcher that ends leaves its connections
@@ -317,6 +324,49 @@ def test_pauses_grow_up_to_five_seconds_and_are_long_where_the_service_refuses(m
     monkeypatch.setattr(service_link.random, "uniform", lambda low, high: high)
     assert [service_link.pause_after(n, 503) for n in (1, 2, 3, 7, 100)] == [0.1, 0.2, 0.4, 5.0, 5.0]
     assert [service_link.pause_after(1, status) for status in (401, 403, 404, 0)] == [5.0, 5.0, 5.0, 0.1]
+
+
+def test_the_token_goes_to_an_ingress_with_a_known_certificate_alone(tmp_path, monkeypatch):
+    """Behind an ingress the service has the ingress's URL. A pod knows the authorities of its image."""
+    authority, tls = certificate(tmp_path)
+    fake = Service(tls)
+    (tmp_path / "token").write_text(TOKEN)
+    url, said = fake.url.replace("http://127.0.0.1", "https://localhost"), []
+    service = service_link.Service(url, "/launcher", tmp_path / "token", "kernel", said.append)
+    try:
+        assert service.put({"number": 1}) == 0
+        assert "certificate" in said[0]
+        assert fake.seen.empty()
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+        assert service.put({"number": 1}) == 204
+    finally:
+        fake.close()
+
+
+def certificate(folder):
+    """The file of a certificate for localhost, and the settings of a server that has it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    file, secret = folder / "certificate.pem", folder / "key.pem"
+    file.write_bytes(made.public_bytes(pem))
+    unlocked = serialization.NoEncryption()
+    secret.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, unlocked))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(file, secret)
+    return file, tls
 
 
 @pytest.mark.parametrize("file", ["kernel_launcher", "service_link", "dask_pod"])

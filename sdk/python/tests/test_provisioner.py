@@ -117,6 +117,12 @@ async def test_a_refusal_is_an_error_with_the_words_of_the_service(fake, manager
     assert len(fake.asked()) == 1  # nothing was made, so nothing is deleted
 
 
+async def test_an_ingress_that_refuses_the_token_leaves_the_user_with_a_remedy(fake, manager):
+    fake.answers["POST"] = [lambda _: web.Response(status=401, text="<h1>401 Authorization Required</h1>")]
+    with pytest.raises(PermissionError, match=r"does not accept the token .* may have expired: .* start it again"):
+        await manager().start_kernel()
+
+
 async def test_a_busy_service_is_asked_again(fake, manager):
     busy = {"Retry-After": "0"}
     fake.answers["POST"] = [lambda _: problem(429, "quota", **busy), lambda _: problem(503, "starting", **busy)]

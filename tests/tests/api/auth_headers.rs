@@ -8,8 +8,10 @@ use wasmspawner_tests::api::{Answer, PREFIX};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::provider::Provider;
 use wasmspawner_tests::service::Service;
+use wasmspawner_tests::waiting::until_some;
 
 use crate::BINARY;
+use crate::kernels::{body, kernels, launcher, pods};
 
 async fn gafaelfawr() -> Provider {
     let rra = json!({
@@ -70,12 +72,22 @@ async fn service_with_proof(gafaelfawr: &Provider, trusted: &str, also_set: Valu
 }
 
 async fn send(service: &Service, method: Method, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let body = if method == Method::POST { json!({}) } else { Value::Null };
+    request(service, method, path, headers, &body).await
+}
+
+async fn request(
+    service: &Service,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> Answer {
     let client = service.stranger();
-    let request = client.request(method.clone(), &format!("{PREFIX}{path}"));
+    let request = client.request(method, &format!("{PREFIX}{path}"));
     let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
     let request = request.header("X-Requested-With", "the tests");
-    let body = if method == Method::POST { request.json(&json!({})) } else { request };
-    client.send(body).await.unwrap()
+    client.send(if body.is_null() { request } else { request.json(body) }).await.unwrap()
 }
 
 const RRA: &[(&str, &str)] = &[("X-Auth-Request-User", "rra"), ("X-Auth-Request-Token", "gt-rra")];
@@ -217,6 +229,49 @@ async fn without_gafaelfawr_new_callers_get_503() {
     let admin = &[("X-Auth-Request-User", "admin"), ("X-Auth-Request-Token", "gt-admin")];
     let answer = send(&service, Method::GET, "/labs/rra", admin).await;
     assert_eq!(answer.problem().unwrap(), "503 identity_provider_unavailable");
+}
+
+/// Labs reach the service through the ingress, with their users' tokens. The ingress lets the programs in the pods of
+/// kernels through unseen, with tokens that the service has made, so these are worth nothing but that, whatever headers
+/// they come with.
+#[tokio::test]
+async fn a_kernel_is_its_user_s_and_its_launcher_needs_no_ingress() {
+    let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;
+    assert_eq!(send(&service, Method::POST, "/labs/rra/spawn", RRA).await.status, 303);
+    let events = send(&service, Method::GET, "/labs/rra/events", RRA).await;
+    assert!(events.body.contains("event: complete"), "{}", events.body);
+    let eve = &[("X-Auth-Request-User", "eve"), ("X-Auth-Request-Token", "gt-eve")];
+    let stolen = &[("X-Auth-Request-User", "rra"), ("X-Auth-Request-Token", "gt-eve")];
+    for (headers, expected) in [(eve.as_slice(), 403), (stolen, 401), (&[], 401), (RRA, 201), (RRA, 409)] {
+        let answer = start_kernel(&service, "k1", headers).await;
+        assert_eq!(answer.status, expected, "{headers:?}: {answer:?}");
+    }
+    let cluster = service.cluster().await.unwrap();
+    let pod = until_some(async || kernels(pods(&cluster, "nublado-rra").await).pop()).await;
+    assert_eq!(start_kernel(&service, "k2", RRA).await.status, 201);
+    let bearer = format!("Bearer {}", launcher(&service, "nublado-rra", &pod).await.token().unwrap());
+    let alone = [("Authorization", bearer.as_str())];
+    let forged = [alone[0], ("X-Auth-Request-User", "rra"), ("X-Auth-Request-Token", "gt-unknown")];
+    let elsewhere =
+        ["/labs/rra", "/labs/rra/kernels", "/labs/rra/kernels/k1", "/labs/rra/kernels/k2/launcher", "/labs"];
+    for headers in [alone.as_slice(), &forged] {
+        let reported = json!({ "number": 1, "state": "running" });
+        let answer =
+            request(&service, Method::PUT, "/labs/rra/kernels/k1/launcher", headers, &reported).await;
+        assert!(answer.status < 300, "{headers:?}: {answer:?}");
+        for path in elsewhere {
+            let answer = send(&service, Method::GET, path, headers).await;
+            assert!([401, 403].contains(&answer.status), "{headers:?} {path}: {answer:?}");
+        }
+        assert_eq!(send(&service, Method::DELETE, "/labs/rra", headers).await.status, 401);
+    }
+    // The user is not the launcher either.
+    let answer = send(&service, Method::GET, "/labs/rra/kernels/k1/launcher", RRA).await;
+    assert_eq!(answer.problem().unwrap(), "401 not_authenticated");
+}
+
+async fn start_kernel(service: &Service, kernel: &str, headers: &[(&str, &str)]) -> Answer {
+    request(service, Method::POST, &format!("/labs/rra/kernels/{kernel}"), headers, &body()).await
 }
 
 /// Gafaelfawr's quota applies in addition to those of the policies. Here its memory limit is the stricter one.

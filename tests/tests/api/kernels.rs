@@ -83,7 +83,7 @@ pub(crate) async fn pods(cluster: &Cluster, namespace: &str) -> Vec<Pod> {
     pods.list(&ListParams::default()).await.unwrap().items
 }
 
-fn kernels(pods: Vec<Pod>) -> Vec<Pod> {
+pub(crate) fn kernels(pods: Vec<Pod>) -> Vec<Pod> {
     pods.into_iter().filter(|pod| pod.metadata.name.as_ref().unwrap().contains("-kernel-")).collect()
 }
 
@@ -98,7 +98,7 @@ pub(crate) async fn records(cluster: &Cluster) -> Vec<DynamicObject> {
 }
 
 /// A client with the token of a kernel's launcher, which is only in the kernel's Secret.
-async fn launcher(service: &Service, namespace: &str, kernel: &Pod) -> Client {
+pub(crate) async fn launcher(service: &Service, namespace: &str, kernel: &Pod) -> Client {
     let secrets: Api<Secret> = Api::namespaced(service.cluster().await.unwrap(), namespace);
     let secret = secrets.get(kernel.metadata.name.as_ref().unwrap()).await.unwrap();
     let token = String::from_utf8(secret.data.unwrap()["kernel.token"].0.clone()).unwrap();

@@ -3,8 +3,11 @@
 /// The kind of callers for whom a route is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Callers {
-    /// Users who start something of their own, and administrators.
+    /// Users who start a lab, and administrators. The lab gets the token of the request, so an ingress may require that it
+    /// lives long.
     Starters,
+    /// Users for what runs beside their own labs, and administrators; not the Hub.
+    Owners,
     /// Users for their own labs; the Hub and administrators for all.
     OwnersAndOverseers,
     /// The Hub and administrators.

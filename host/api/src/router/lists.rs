@@ -11,7 +11,7 @@ impl Callers {
     /// Returns the column of the page of the API.
     fn on_page(self) -> &'static str {
         match self {
-            Self::Starters => "U, A",
+            Self::Starters | Self::Owners => "U, A",
             Self::OwnersAndOverseers => "U, H, A",
             Self::Overseers => "H, A",
             Self::Administrators => "A",
@@ -32,10 +32,14 @@ fn ingress(callers: &BTreeSet<Callers>) -> &'static str {
     if callers.iter().all(open) {
         return "anonymous";
     }
-    if callers.iter().all(|callers| *callers == Callers::Starters) {
+    if callers.contains(&Callers::Starters) {
+        assert_eq!(callers.len(), 1, "a path that starts labs has no other routes: {callers:?}");
         return "spawn";
     }
-    if callers.contains(&Callers::Starters) || callers.contains(&Callers::OwnersAndOverseers) {
+    if callers.iter().all(|callers| *callers == Callers::Owners) {
+        return "owners";
+    }
+    if callers.contains(&Callers::Owners) || callers.contains(&Callers::OwnersAndOverseers) {
         return "labs";
     }
     if callers.contains(&Callers::Overseers) { "hub" } else { "admin" }

@@ -20,7 +20,7 @@ use super::dialects::nublado;
 use super::openapi::{browse, get_openapi};
 use super::state::Api;
 use crate::route::Callers::{
-    self, Administrators, Anybody, Overseers, OwnProgram, OwnersAndOverseers, Starters,
+    self, Administrators, Anybody, Overseers, OwnProgram, Owners, OwnersAndOverseers, Starters,
 };
 use crate::route::{Route, route};
 use crate::routes::blueprints::{list_blueprint_choices, list_blueprints, resolve_blueprint};
@@ -77,7 +77,7 @@ fn lab_routes() -> Vec<Route> {
         of_server("DELETE", "/labs/{username}", "", OwnersAndOverseers, delete(stop_lab)),
         of_server("POST", "/labs/{username}", "/spawn", Starters, post(spawn_lab)),
         of_server("GET", "/labs/{username}", "/events", OwnersAndOverseers, get(follow_events)),
-        of_server("GET", "/labs/{username}", "/logs", Starters, get(get_logs)),
+        of_server("GET", "/labs/{username}", "/logs", Owners, get(get_logs)),
         of_server("GET", "/labs/{username}", "/volumes", OwnersAndOverseers, get(get_volumes)),
         of_server("DELETE", "/labs/{username}", "/volumes", Overseers, delete(release_volumes)),
         of_server("GET", "/spawn-form/{username}", "", OwnersAndOverseers, get(get_spawn_form)),
@@ -106,7 +106,7 @@ fn history_routes() -> Vec<Route> {
 fn kernel_routes() -> Vec<[Route; 2]> {
     vec![
         of_server("GET", "/labs/{username}", "/kernels", OwnersAndOverseers, get(list_kernels)),
-        of_server("POST", "/labs/{username}", "/kernels/{kernel}", Starters, post(start_kernel)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}", Owners, post(start_kernel)),
         of_server("GET", "/labs/{username}", "/kernels/{kernel}", OwnersAndOverseers, get(get_kernel)),
         of_server("DELETE", "/labs/{username}", "/kernels/{kernel}", OwnersAndOverseers, delete(stop_kernel)),
         of_server(
@@ -123,7 +123,7 @@ fn kernel_routes() -> Vec<[Route; 2]> {
             OwnersAndOverseers,
             post(signal_kernel),
         ),
-        of_server("POST", "/labs/{username}", "/kernels/{kernel}/restart", Starters, post(restart_kernel)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}/restart", Owners, post(restart_kernel)),
         of_server("GET", "/labs/{username}", "/kernels/{kernel}/launcher", OwnProgram, get(connect_launcher)),
         of_server("PUT", "/labs/{username}", "/kernels/{kernel}/launcher", OwnProgram, put(report_process)),
     ]
@@ -133,10 +133,10 @@ fn kernel_routes() -> Vec<[Route; 2]> {
 fn pool_routes() -> Vec<[Route; 2]> {
     vec![
         of_server("GET", "/labs/{username}", "/dask-pools", OwnersAndOverseers, get(list_pools)),
-        of_server("POST", "/labs/{username}", "/dask-pools/{pool}", Starters, post(start_pool)),
+        of_server("POST", "/labs/{username}", "/dask-pools/{pool}", Owners, post(start_pool)),
         of_server("GET", "/labs/{username}", "/dask-pools/{pool}", OwnersAndOverseers, get(get_pool)),
         of_server("DELETE", "/labs/{username}", "/dask-pools/{pool}", OwnersAndOverseers, delete(stop_pool)),
-        of_server("POST", "/labs/{username}", "/dask-pools/{pool}/scale", Starters, post(scale_pool)),
+        of_server("POST", "/labs/{username}", "/dask-pools/{pool}/scale", Owners, post(scale_pool)),
         of_server(
             "GET",
             "/labs/{username}",

@@ -9,6 +9,7 @@ from traitlets.log import get_logger
 from .errors import Refused, ServiceError, Unreachable
 from .kernel_api import KernelApi, KernelState
 from .kernel_errors import KernelNotAllowed, KernelNotStarted
+from .lab_service import token_refused
 from .retries import patiently
 
 _T = TypeVar("_T")
@@ -144,7 +145,7 @@ def _for_user(error: ServiceError) -> Exception:
     if not isinstance(error, Refused):
         return KernelNotStarted(f"The service that starts kernels cannot be reached: {error}")
     if error.status == 401:
-        return KernelNotAllowed(error.text or "The service that starts kernels does not accept the token.")
+        return KernelNotAllowed(token_refused(error.text))
     if error.status == 403:
         return KernelNotAllowed(error.text or "The service that starts kernels does not allow this kernel.")
     return KernelNotStarted(f"The service did not start the kernel: {error.text or error}")

@@ -28,6 +28,14 @@ def read_token(path: str) -> str:
         raise Unreachable(f"the token for the service cannot be read: {error}", unsent=True) from error
 
 
+def token_refused(why: str) -> str:
+    """What the user is told about an answer 401. `why` is what the service says; empty if an ingress has answered."""
+    return (
+        f"The service does not accept the token of this Jupyter server{f' ({why})' if why else ''}. It may have expired: save "
+        "your work, stop the server in JupyterHub, and start it again."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class LabService:
     """How a lab reaches the service."""

@@ -1,6 +1,7 @@
 """Errors of Dask pools, with a text for the user."""
 
 from ..errors import Refused, ServiceError
+from ..lab_service import token_refused
 
 
 class PoolError(RuntimeError):
@@ -23,7 +24,8 @@ def for_user(error: ServiceError, attempt: str) -> Exception:
     """The error that users should see. `attempt` ends a sentence: "start the Dask pool 'big'"."""
     if not isinstance(error, Refused):
         return PoolError(f"Could not {attempt}, because the service cannot be reached: {error}")
-    if error.status in (401, 403):
-        what = "does not accept the token" if error.status == 401 else "does not allow that"
-        return PoolNotAllowed(error.text or f"Could not {attempt}: the service {what}.")
+    if error.status == 401:
+        return PoolNotAllowed(token_refused(error.text))
+    if error.status == 403:
+        return PoolNotAllowed(error.text or f"Could not {attempt}: the service does not allow that.")
     return PoolError(f"The service did not {attempt}: {error.text or error}")
