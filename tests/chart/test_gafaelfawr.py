@@ -90,6 +90,15 @@ def test_labs_use_the_ingress_and_cannot_connect_to_the_service(chart):
     assert len(clients(merged(kernels, {"config": direct}))) == len(clients(kernels)) + 1
 
 
+@pytest.mark.parametrize(("secret", "protocols"), [("", {None}), ("certificate", {"HTTPS"})])
+def test_nginx_speaks_tls_with_a_service_that_has_a_certificate(chart, secret, protocols):
+    rendered = chart.render(merged(GAFAELFAWR, {"secrets": {"tls": {"existingSecret": secret}}}))
+    annotations = [
+        each["template"]["metadata"]["annotations"] for each in rendered if each["kind"] == "GafaelfawrIngress"
+    ]
+    assert {each.get("nginx.ingress.kubernetes.io/backend-protocol") for each in annotations} == protocols
+
+
 def test_the_hub_is_told_the_url_at_which_somebody_knows_it(chart):
     def notes(modes):
         auth = {"modes": modes, "jupyterhub": {"api_url": "http://hub:8081/hub/api"}}

@@ -11,7 +11,7 @@ use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_some;
 
 use crate::BINARY;
-use crate::kernels::{body, kernels, launcher, pods};
+use crate::kernels::{body, kernels, launcher, pods, start};
 
 async fn gafaelfawr() -> Provider {
     let rra = json!({
@@ -268,6 +268,37 @@ async fn a_kernel_is_its_user_s_and_its_launcher_needs_no_ingress() {
     // The user is not the launcher either.
     let answer = send(&service, Method::GET, "/labs/rra/kernels/k1/launcher", RRA).await;
     assert_eq!(answer.problem().unwrap(), "401 not_authenticated");
+}
+
+/// Labs that tokens of the Hub have started have no token that the ingress knows, so they come directly. There nobody is
+/// believed who comes as if through the ingress, and the Hub never sees a token of Gafaelfawr.
+#[tokio::test]
+async fn beside_an_ingress_labs_with_tokens_of_the_hub_come_directly() {
+    let of_server = json!({
+        "kind": "user", "name": "ada", "groups": [], "scopes": ["access:servers!server=ada/"], "auth_state": null,
+    });
+    let hub = Provider::start(&[("/hub/api/user", "of-the-server", of_server)]).await.unwrap();
+    let gafaelfawr = gafaelfawr().await;
+    let service = Service::start_with(BINARY, |config| {
+        config["auth"] = json!({
+            "modes": ["headers", "jupyterhub"],
+            "headers": { "url": gafaelfawr.url(), "trusted_peers": ["10.0.0.0/8"], "implied_scopes": [] },
+            "jupyterhub": { "api_url": format!("{}/hub/api", hub.url()) },
+            "identities": { "default": { "uid": 2000, "gid": 2000 } },
+        });
+    });
+    let service = service.await.unwrap();
+    let ada = service.stranger().with_token("of-the-server");
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert_eq!(start(&ada, "ada", "k1").await.status, 201);
+    let asked = hub.asked();
+    let of_gafaelfawr = [("Authorization", "Bearer gt-key.secret")];
+    for headers in [RRA, &of_gafaelfawr, &[RRA[0], RRA[1], of_gafaelfawr[0]]] {
+        let answer = send(&service, Method::GET, "/labs/rra", headers).await;
+        assert_eq!(answer.status, 401, "{headers:?}: {answer:?}");
+    }
+    assert_eq!((hub.asked(), gafaelfawr.asked()), (asked, 0));
 }
 
 async fn start_kernel(service: &Service, kernel: &str, headers: &[(&str, &str)]) -> Answer {
