@@ -169,27 +169,29 @@ def test_groups_of_workers_have_their_own_sizes_and_scale_apart(site, pool, clie
         Client(mixed) as user,
     ):
 
-        def threads():
+        def sizes():
             workers = user.scheduler_info(n_workers=-1)["workers"].values()
-            return sorted(worker["nthreads"] for worker in workers)
+            return sorted(worker["memory_limit"] // GIGABYTE for worker in workers)
 
-        eventually(lambda: threads() == [1], BOUND, "the group of one worker is there")
+        eventually(lambda: sizes() == [1], BOUND, "the group of one worker is there")
         event = distributed.Event("wide", client=user)
         tasks = user.map(wait_for, [event.name] * 20, range(20), pure=False, resources={"wide": 1})
-        eventually(lambda: threads()[:2] == [1, 4], BOUND, "the other group has grown for its tasks")
+        eventually(lambda: sizes()[:2] == [1, 2], BOUND, "the other group has grown for its tasks")
         # Dask learns while they run that they take long.
-        eventually(lambda: threads() == [1, 4, 4], BOUND, "the other group has grown to its maximum")
+        eventually(lambda: sizes() == [1, 2, 2], BOUND, "the other group has grown to its maximum")
         assert user.submit(sum, [1, 2], resources={"small": 1}).result(BOUND) == 3
         mixed.scale(2, group="small")
-        eventually(lambda: threads() == [1, 1, 4, 4], BOUND, "one group is scaled alone")
+        eventually(lambda: sizes() == [1, 1, 2, 2], BOUND, "one group is scaled alone")
         event.set()
         assert user.gather(tasks) == list(range(20))
         del tasks
-        eventually(lambda: threads() == [1, 1], BOUND, "the idle group is gone, and the other one is not")
+        eventually(lambda: sizes() == [1, 1], BOUND, "the idle group is gone, and the other one is not")
         state = site.pool("mixed")
-        assert [(group["name"], group["maximum"], group["limits"]["cpu"]) for group in state["groups"]] == [
+        assert [
+            (group["name"], group["maximum"], group["limits"]["memory"] // GIGABYTE) for group in state["groups"]
+        ] == [
             ("small", 2, 1),
-            ("wide", 2, 4),
+            ("wide", 2, 2),
         ]
     eventually(lambda: site.pool("mixed") is None, what="the pool is gone")
 
