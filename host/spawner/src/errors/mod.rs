@@ -222,9 +222,17 @@ pub(crate) fn failure(error: &KubernetesError) -> Failure {
             );
             return Failure::new("QuotaExceeded", message, Blame::User);
         }
-        KubernetesError::Refused { message, .. } => {
-            format!("The cluster refused a part of the lab: {message}")
-        }
+        KubernetesError::Refused { message, .. } => match missing_account(message) {
+            Some((namespace, name)) => {
+                let message = format!(
+                    "The service account {name} does not exist in the namespace {namespace}; please tell the site's \
+                     administrators, who create it (`kubectl -n {namespace} create serviceaccount {name}`) or let the lab have \
+                     another one ({message})"
+                );
+                return Failure::cluster("ServiceAccountNotFound", message);
+            }
+            None => format!("The cluster refused a part of the lab: {message}"),
+        },
         KubernetesError::Unavailable(_) => "The cluster cannot be reached; try again in a moment".to_owned(),
         KubernetesError::StillBeingDeleted { .. } => {
             "A part of an earlier lab is still being deleted; try again in a moment".to_owned()
@@ -249,6 +257,14 @@ pub(crate) fn failure(error: &KubernetesError) -> Failure {
         }
     };
     Failure::cluster(error.reason(), message)
+}
+
+/// Namespace and name of the service account that Kubernetes does not find, in the message of its admission plugin
+/// `ServiceAccount`.
+fn missing_account(message: &str) -> Option<(&str, &str)> {
+    let (_, account) = message.split_once("error looking up service account ")?;
+    let (account, why) = account.split_once(':')?;
+    why.contains("not found").then(|| account.split_once('/'))?
 }
 
 fn reason(kind: &CallErrorKind) -> &'static str {
@@ -288,6 +304,26 @@ pub(crate) fn refusal(status: LabStatus) -> Option<Refusal> {
 mod tests {
     use super::*;
     use wasmspawner_policies::Hook;
+
+    #[test]
+    fn a_missing_service_account_is_named_with_its_remedy() {
+        let refused = |why: &str| KubernetesError::Refused {
+            action: "create Pod nb-ada".to_owned(),
+            reason: wasmspawner_kubernetes::k8s::StatusReason::Forbidden,
+            message: format!(
+                "pods \"nb-ada\" is forbidden: error looking up service account jhub/reader: {why}"
+            ),
+        };
+        let missing = failure(&refused("serviceaccount \"reader\" not found"));
+        assert_eq!((missing.reason.as_str(), missing.blame), ("ServiceAccountNotFound", Blame::Cluster));
+        assert!(
+            missing.message.contains("`kubectl -n jhub create serviceaccount reader`"),
+            "{}",
+            missing.message
+        );
+        let other = failure(&refused("the server could not answer"));
+        assert_eq!(other.reason, "Forbidden", "{}", other.message);
+    }
 
     #[test]
     fn only_a_policy_that_is_to_blame_has_failed() {
