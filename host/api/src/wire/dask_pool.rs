@@ -255,7 +255,7 @@ mod tests {
             r#"{"ready": 0}"#,
             r#"{"ready": 0, "wanted": 10001}"#,
             r#"{"ready": -1, "wanted": 1}"#,
-            r#"{}"#,
+            r"{}",
             r#"{"ready": 0, "wanted": 1, "groups": []}"#,
             r#"{"groups": [{"name": "GPU", "ready": 0, "wanted": 1}]}"#,
             r#"{"groups": [{"name": "gpu", "ready": 0, "wanted": 10001}]}"#,

@@ -203,7 +203,7 @@ fn build(
         }
         Some(ApprovedChild { launch: ChildLaunch::DaskPool(launch), lab, .. }) => {
             let built = manifest::build_dask_pool(&spawn, parts, launch, lab);
-            let PoolObjects { objects, worker, groups } = built.map_err(conflicting)?;
+            let PoolObjects { objects, worker, groups } = built.map_err(|conflict| conflicting(&conflict))?;
             if let Some(pool) = &mut description.pool {
                 pool.worker = worker.and_then(|pod| serde_json::to_value(pod).ok());
                 pool.scheduler = parts.scheduler.as_ref().map(limits_of);
@@ -232,7 +232,7 @@ fn build(
     Ok(Decided { about: Arc::new(about), objects, provenance: spawn.provenance, terms, quota, destination })
 }
 
-fn conflicting(conflict: PartConflict) -> Failure {
+fn conflicting(conflict: &PartConflict) -> Failure {
     let message = format!("The pool cannot be built: {conflict}. The site's policies decide about both");
     Failure::new("PolicyAnswerRefused", message, Blame::Policy)
 }

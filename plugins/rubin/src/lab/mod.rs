@@ -80,11 +80,15 @@ impl Lab {
         let storage = Storage::read(lab, &home);
         let ui = Ui::read(lab);
         let directories = env::directories(lab);
+        let standard = Standard::read(lab, ui.landing_page);
+        if standard.has_startup() {
+            storage.leave_startup_alone(lab);
+        }
         Self {
             sizes: Sizes::read(lab),
             env: env::read(lab, (&directories.0, &directories.1)),
             init_containers: Init::read_all(lab, &storage),
-            standard: Standard::read(lab, ui.landing_page),
+            standard,
             ui,
             directories,
             secrets: Secrets::read(lab),

@@ -19,16 +19,11 @@ pub(crate) struct Standard {
     startup: bool,
 }
 
-/// Reads whether labs have the container `nublado startup`.
-pub(super) fn has_startup(lab: &mut Section<'_>) -> bool {
-    lab.optional("standardStartup").unwrap_or(true)
-}
-
 impl Standard {
     pub(super) fn read(lab: &mut Section<'_>, landing_page: bool) -> Self {
         let image = lab.section("nubladoImage", init::image).unwrap_or_else(|| IMAGE.to_owned());
         let inithome = lab.or_default("standardInithome");
-        Self { image, inithome, landing_page, startup: has_startup(lab) }
+        Self { image, inithome, landing_page, startup: lab.optional("standardStartup").unwrap_or(true) }
     }
 
     /// True if the lab starts with what the container `nublado startup` has written.

@@ -68,9 +68,6 @@ impl Storage {
         if let Some(name) = home_volume {
             storage.mount_homes(lab, name, home.prefix());
         }
-        if super::standard::has_startup(lab) {
-            storage.leave_startup_alone(lab);
-        }
         if lab.or_default::<bool>("standardInithome") && !storage.has(&storage.homes) {
             lab.problem(
                 "standardInithome",
@@ -81,7 +78,7 @@ impl Storage {
     }
 
     /// Refuses a volume or a mount in the place of the one that `nublado startup` writes to.
-    fn leave_startup_alone(&self, lab: &Section<'_>) {
+    pub(super) fn leave_startup_alone(&self, lab: &Section<'_>) {
         const REMEDY: &str = "every lab has it; remove it, or set `standardStartup` to false";
         if self.has(STARTUP) {
             lab.problem("volumes", format!("`{STARTUP}`: {REMEDY}"));

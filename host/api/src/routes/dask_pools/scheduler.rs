@@ -104,7 +104,7 @@ mod tests {
     fn an_order_is_one_event() {
         let order = GroupOrder { group: None, range: WorkerRange { minimum: 1, maximum: 8 }, target: 3 };
         let alike = "event: workers\ndata: {\"maximum\":8,\"minimum\":1,\"target\":3}\n\n";
-        assert_eq!(frame(&[order.clone()]), alike);
+        assert_eq!(frame(std::slice::from_ref(&order)), alike);
         let group = |name| GroupOrder { group: WorkerGroupName::parse(name).ok(), ..order.clone() };
         let groups = "event: workers\ndata: {\"groups\":[{\"maximum\":8,\"minimum\":1,\"name\":\"b\",\"target\":3},\
                       {\"maximum\":8,\"minimum\":1,\"name\":\"a\",\"target\":3}],\"maximum\":16,\"minimum\":2,\"target\":6}\n\n";
