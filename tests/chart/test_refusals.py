@@ -151,6 +151,10 @@ REFUSALS = {
         gafaelfawr(implied_scopes=["exec:notebook"]),
         "config.auth.headers.implied_scopes: has exec:notebook (its default) or more",
     ),
+    "headers that clients can send": (
+        gafaelfawr(ingress_also_sets=["email", "groups"]),
+        "config.auth.headers.ingress_also_sets: has groups, and NGINX lets these headers of Gafaelfawr through",
+    ),
     "routes that delegate a token that is not asked for": (
         gafaelfawr(proof="bare-user-header"),
         'config.auth.headers.proof: is "bare-user-header", and the routes of gafaelfawr delegate a token',

@@ -164,6 +164,10 @@
 {{- if or (kindIs "map" $proof) (ne (toString $proof) "delegated-token") -}}
 {{- fail (printf "config.auth.headers.proof: is %v, and the routes of gafaelfawr delegate a token; remove the key, so that it is delegated-token" (toJson $proof)) -}}
 {{- end -}}
+{{- $forged := without ($headers.ingress_also_sets | default list) "email" -}}
+{{- if $forged -}}
+{{- fail (printf "config.auth.headers.ingress_also_sets: has %s, and NGINX lets these headers of Gafaelfawr through as the client sends them, so that users could give themselves groups or scopes; remove them, because the service asks Gafaelfawr" (join ", " $forged)) -}}
+{{- end -}}
 {{- if lt ($values.minimumLifetime | default 300 | int) 300 -}}
 {{- fail (printf "gafaelfawr.minimumLifetime: is %d, and Gafaelfawr answers every request with an error if it is below 300 (seconds); set more, or leave it out" (int $values.minimumLifetime)) -}}
 {{- end -}}

@@ -89,7 +89,7 @@
 {{- define "wasmspawner.labsUrl" -}}
 {{- if (.Values.config.http).labs_url -}}
 {{- .Values.config.http.labs_url -}}
-{{- else if .Values.gafaelfawr.enabled -}}
+{{- else if and .Values.gafaelfawr.enabled (include "wasmspawner.onlyIngress" .) -}}
 https://{{ .Values.gafaelfawr.host }}
 {{- else -}}
 {{- include "wasmspawner.serviceUrl" . -}}

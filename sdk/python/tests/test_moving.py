@@ -94,3 +94,30 @@ def test_settings_of_each_class_are_its_own():
     config.MovingSpawner.former_class = SimpleLocalProcessSpawner
     config.SimpleLocalProcessSpawner.home_dir_template = "/homes/{username}"
     assert MovingSpawner(config=config).home_dir_template == "/homes/{username}"
+
+
+def test_the_claim_that_kubespawner_remembers_is_known_to_it_when_a_user_goes_back(users):
+    ada = spawner(users("ada"))
+    remembered = {"pvc_name": "claim-ada-2dlovelace", "kubespawner_version": "7.1.0"}
+    ada.load_state(remembered | {"pod_name": "jupyter-ada"})
+    ada._own_lab, ada._last_status = ada._lab, None
+    assert ada.get_state() == remembered | {"user": "ada", "server": ""}
+    ada._last_status = 0
+    ada.clear_state()
+    assert ada.get_state() == remembered
+
+
+def test_a_lab_that_could_not_be_stopped_keeps_its_spawner(users):
+    """Its claim would be wanted twice, by a lab of each spawner."""
+    user = users("ada")
+    ada = spawner(user)
+    ada._own_lab, ada._last_status = ada._lab, None  # as after a start
+    ada.clear_state()  # as JupyterHub does after a stop that failed, too
+    ada.orm_spawner.state = ada.get_state()
+    user.db.commit()
+    assert type(spawner(users("ada", groups=set()))) is WasmSpawner
+    ada._last_status = 0  # as after a stop
+    ada.clear_state()
+    ada.orm_spawner.state = ada.get_state()
+    user.db.commit()
+    assert type(spawner(users("ada", groups=set()))) is SimpleLocalProcessSpawner

@@ -305,6 +305,13 @@ async def test_state(service, spawner):
     assert spawner.orm_spawner.state.items() >= {"user": "ada", "server": ""}.items()
     await start
     assert spawner.get_state() == {"user": "ada", "server": ""}
+    # JupyterHub does this after every stop, also after one that failed.
+    spawner.clear_state()
+    assert spawner.get_state() == {"user": "ada", "server": ""}, "the lab may still run"
+    service.on(DELETE, accept(202))
+    service.on(EVENTS, STOPPED)
+    service.on(LAB, GONE)
+    await spawner.stop()
     spawner.clear_state()
     assert spawner.get_state() == {}
 

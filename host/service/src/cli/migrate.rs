@@ -162,9 +162,15 @@ fn of_the_hub(migration: &Migration, target: &Target) -> anyhow::Result<Value> {
 
 /// The same values while both spawners run: nothing of KubeSpawner is turned off, and nobody has moved.
 fn of_both(mut values: Value) -> Value {
-    for (of, key) in
-        [("", "rbac"), ("", "singleuser"), ("", "prePuller"), ("", "scheduling"), ("/hub", "serviceAccount")]
-    {
+    for (of, key) in [
+        ("", "rbac"),
+        ("", "singleuser"),
+        ("", "prePuller"),
+        ("", "scheduling"),
+        ("/hub", "serviceAccount"),
+        ("/hub", "concurrentSpawnLimit"),
+        ("/hub", "consecutiveFailureLimit"),
+    ] {
         values.pointer_mut(of).and_then(Value::as_object_mut).map(|values| values.remove(key));
     }
     let config = &mut values["hub"]["config"];
@@ -255,7 +261,10 @@ mod tests {
         assert_eq!(keys(&both), ["hub", "proxy"]);
         assert_eq!(both["proxy"], hub["proxy"]);
         assert_eq!(both["hub"]["networkPolicy"], hub["hub"]["networkPolicy"]);
-        assert_eq!(both["hub"].get("serviceAccount"), None);
+        for of_kubespawner in ["serviceAccount", "concurrentSpawnLimit", "consecutiveFailureLimit"] {
+            assert!(hub["hub"].get(of_kubespawner).is_some(), "{of_kubespawner}");
+            assert_eq!(both["hub"].get(of_kubespawner), None);
+        }
         let config = &both["hub"]["config"];
         assert_eq!(config["JupyterHub"]["spawner_class"], "wasmspawner.moving.MovingSpawner");
         assert_eq!(config["MovingSpawner"]["groups"], json!([]));

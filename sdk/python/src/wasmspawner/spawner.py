@@ -42,6 +42,10 @@ _OF_CLIENT = {
 }
 
 
+# The state of KubeSpawner from which it learns which claim a server has. It is kept for whoever goes back.
+_KEPT_OF_KUBESPAWNER = ("pvc_name", "kubespawner_version")
+
+
 class WasmSpawner(Spawner):
     """Starts a user's lab by requesting it from the wasmspawner service.
 
@@ -195,6 +199,7 @@ class WasmSpawner(Spawner):
         self._operation_at = -math.inf
         # The last result of poll(). A spawner that was neither started nor loaded has no lab.
         self._last_status: int | None = 0
+        self._of_kubespawner: dict[str, Any] = {}
         # The options of the last start that the service accepted.
         self._last_options: dict[str, Any] = {}
         # The lab of this server while it has one. The user may be renamed meanwhile.
@@ -449,8 +454,9 @@ class WasmSpawner(Spawner):
     # State
 
     def get_state(self) -> dict[str, Any]:
-        """The options of the last start that the service accepted, and the name of the lab, while there is one."""
-        state = super().get_state()
+        """The options of the last start that the service accepted, the name of the lab, while there is one, and what KubeSpawner
+        needs to find the server's claim again."""
+        state = super().get_state() | self._of_kubespawner
         if self._last_options:
             state["last_options"] = self._last_options
         if self._own_lab is not None:
@@ -461,17 +467,20 @@ class WasmSpawner(Spawner):
         """Restore what `get_state` returned."""
         super().load_state(state)
         self._last_options = state.get("last_options") or {}
+        self._of_kubespawner = {key: state[key] for key in _KEPT_OF_KUBESPAWNER if key in state}
         if "user" in state:
             self._own_lab = Lab(state["user"], state["server"])
             # Until the service answers: the Hub stores this state before a lab is requested, and removes it after a stop.
             self._last_status = None
 
     def clear_state(self) -> None:
-        """Discard the last operation, but not its options, with which the next form begins."""
+        """Discard the last operation, but not its options, with which the next form begins, and not the name of a lab that
+        could not be stopped."""
         super().clear_state()
         self._log_of_operation = ProgressLog()
-        self._own_lab = None
-        self._last_status = 0
+        if self._last_status is not None:
+            self._own_lab = None
+            self._last_status = 0
 
     def _touch(self) -> None:
         self._operation_at = asyncio.get_running_loop().time()
