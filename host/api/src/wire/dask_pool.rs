@@ -58,9 +58,9 @@ pub(crate) struct DaskPool {
     options: BTreeMap<String, Value>,
     /// The image that it runs.
     image: Option<String>,
-    /// What one worker may use of CPU and memory, if all are alike; the workers of a group have limits of their own.
+    /// Limits and requests of one worker, if all are alike; the workers of a group have limits of their own.
     quotas: Option<Quota>,
-    /// What the scheduler may use; null until the policies have decided.
+    /// The scheduler's limits; null until the policies have decided.
     scheduler_limits: Option<Amounts>,
     /// When the start began, RFC 3339.
     #[schema(format = DateTime)]
@@ -104,7 +104,7 @@ struct WorkerGroup {
     /// The options in which the workers differ from the pool.
     #[schema(value_type = Object)]
     options: BTreeMap<String, Value>,
-    /// What one worker may use; null until the policies have decided.
+    /// The limits of one worker; null until the policies have decided.
     limits: Option<Amounts>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct ScaledPool {
     note: Option<String>,
 }
 
-/// What a pool's scheduler says: `ready` and `wanted`, or both for each group of workers.
+/// The report of a pool's scheduler: `ready` and `wanted`, or both for each group of workers.
 #[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SchedulerReport {
@@ -132,7 +132,7 @@ pub(crate) struct SchedulerReport {
     groups: Option<Vec<ReportedGroup>>,
 }
 
-/// What a pool's scheduler says about a group of workers.
+/// The part of the report about a group of workers.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ReportedGroup {

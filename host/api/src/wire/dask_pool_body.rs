@@ -15,8 +15,7 @@ use wasmspawner_core::values::secret::SecretString;
 use super::kernel::parse_json;
 use super::kernel_body::Texts;
 use super::spawn::{
-    ENV_LIMIT, OPTIONS_LIMIT, empty, environment, kind, object, parse_env, parse_options, parse_options_at,
-    submission,
+    ENV_LIMIT, OPTIONS_LIMIT, empty, environment, kind, object, options, parse_env, parse_options, submission,
 };
 use crate::problem::kind::ProblemKind;
 use crate::problem::{Detail, Problem};
@@ -37,7 +36,7 @@ pub(crate) struct DaskPoolBody {
     /// Groups of workers, each with its own number and options, in place of `workers`.
     #[schema(required = false, min_items = 1, max_items = 8)]
     groups: Vec<WorkerGroupBody>,
-    /// What is different for the pool's scheduler.
+    /// The scheduler, where it differs from the pool.
     #[schema(required = false)]
     scheduler: SchedulerBody,
     /// Options of the spawn form in which the pool differs from its lab, such as `size` or `image`.
@@ -73,7 +72,7 @@ pub(crate) struct WorkerGroupBody {
     options: Options,
 }
 
-/// What is different for a pool's scheduler.
+/// The scheduler of a pool, where it differs from the pool.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SchedulerBody {
@@ -137,9 +136,9 @@ pub(crate) fn parse_pool(body: &[u8]) -> Result<ParsedPool, Problem> {
     let mut fields = object(&["body"], parse_json(body)?, &mut mistakes);
     let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut mistakes);
     let (options, env, tls) = (part("options"), part("env"), part("tls"));
-    let options = OPTIONS_LIMIT.check("options", options, &mut mistakes);
-    let env = ENV_LIMIT.check("env", env, &mut mistakes);
-    let options = parse_options(&options, &mut mistakes);
+    let options = OPTIONS_LIMIT.check(&["body", "options"], options, &mut mistakes);
+    let env = ENV_LIMIT.check(&["body", "env"], env, &mut mistakes);
+    let options = parse_options(&["body", "options"], &options, &mut mistakes);
     let env = parse_env(env, &mut mistakes);
     let groups = groups(fields.remove("groups"), &mut mistakes);
     let workers = match (fields.remove("workers"), groups.is_empty()) {
@@ -215,7 +214,7 @@ fn groups(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Vec<WorkerGroup> {
         let mut fields = object(&place, group, mistakes);
         let name = group_name(&loc("name"), fields.remove("name"), mistakes);
         let workers = range(&loc("workers"), fields.remove("workers"), mistakes);
-        let options = options_at(&place, fields.remove("options"), mistakes);
+        let options = options(&loc("options"), fields.remove("options"), mistakes);
         for key in fields.keys() {
             let msg = "a group has `name`, `workers` and `options`, and nothing else";
             mistakes.push(Detail::new(loc(key.as_str()), ProblemKind::UnknownField, msg));
@@ -234,19 +233,12 @@ fn groups(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Vec<WorkerGroup> {
 fn scheduler(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Options {
     let place = ["body", "scheduler"];
     let mut fields = object(&place, value.unwrap_or_else(empty), mistakes);
-    let options = options_at(&place, fields.remove("options"), mistakes);
+    let options = options(&["body", "scheduler", "options"], fields.remove("options"), mistakes);
     for key in fields.keys() {
         let msg = "a scheduler has `options`, and nothing else";
         mistakes.push(Detail::new(["body", "scheduler", key], ProblemKind::UnknownField, msg));
     }
     options
-}
-
-fn options_at(place: &[&str], value: Option<Json>, mistakes: &mut Vec<Detail>) -> Options {
-    let place = [place, &["options"]].concat();
-    let entries = object(&place, value.unwrap_or_else(empty), mistakes);
-    let entries = OPTIONS_LIMIT.check_at(&place, entries, mistakes);
-    parse_options_at(&place, &entries, mistakes)
 }
 
 fn group_name(loc: &[&str], value: Option<Json>, mistakes: &mut Vec<Detail>) -> Option<WorkerGroupName> {

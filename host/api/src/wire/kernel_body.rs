@@ -99,9 +99,9 @@ pub(crate) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem> {
     let mut fields = object(&["body"], parse_json(body)?, &mut mistakes);
     let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut mistakes);
     let (options, env, connection) = (part("options"), part("env"), part("connection"));
-    let options = OPTIONS_LIMIT.check("options", options, &mut mistakes);
-    let env = ENV_LIMIT.check("env", env, &mut mistakes);
-    let options = parse_options(&options, &mut mistakes);
+    let options = OPTIONS_LIMIT.check(&["body", "options"], options, &mut mistakes);
+    let env = ENV_LIMIT.check(&["body", "env"], env, &mut mistakes);
+    let options = parse_options(&["body", "options"], &options, &mut mistakes);
     let env = parse_env(env, &mut mistakes);
     let mut at_top =
         Texts { at: vec!["body"], fields: &mut fields, longest: MAX_TEXT_CHARS, mistakes: &mut mistakes };

@@ -79,11 +79,11 @@ pub(crate) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> {
     let mut fields = object(&["body"], json, &mut mistakes);
     let mut part = |name, limit: SizeLimit| {
         let entries = object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut mistakes);
-        limit.check(name, entries, &mut mistakes)
+        limit.check(&["body", name], entries, &mut mistakes)
     };
     let (options, env) = (part("options", OPTIONS_LIMIT), part("env", ENV_LIMIT));
     let parsed = ParsedSpawn {
-        options: parse_options(&options, &mut mistakes),
+        options: parse_options(&["body", "options"], &options, &mut mistakes),
         env: parse_env(env, &mut mistakes),
         user_string: fields.remove("user_string").and_then(|text| parse_user_string(&text, &mut mistakes)),
     };
@@ -133,18 +133,8 @@ pub(super) const OPTIONS_LIMIT: SizeLimit = SizeLimit { entries: 128, bytes: 64 
 pub(super) const ENV_LIMIT: SizeLimit = SizeLimit { entries: 512, bytes: 256 << 10 };
 
 impl SizeLimit {
-    /// Returns the entries. If they are too many or too large, returns none and adds one mistake.
+    /// Returns the entries at this place. If they are too many or too large, returns none and adds one mistake.
     pub(super) fn check(
-        &self,
-        part: &str,
-        entries: Map<String, Json>,
-        mistakes: &mut Vec<Detail>,
-    ) -> Map<String, Json> {
-        self.check_at(&["body", part], entries, mistakes)
-    }
-
-    /// Returns the entries at this place, like [`Self::check`].
-    pub(super) fn check_at(
         &self,
         place: &[&str],
         entries: Map<String, Json>,
@@ -181,12 +171,15 @@ pub(super) fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> M
     }
 }
 
-pub(super) fn parse_options(options: &Map<String, Json>, mistakes: &mut Vec<Detail>) -> Options {
-    parse_options_at(&["body", "options"], options, mistakes)
+/// Parses the options at this place of a body; none if they are absent.
+pub(super) fn options(place: &[&str], value: Option<Json>, mistakes: &mut Vec<Detail>) -> Options {
+    let entries = object(place, value.unwrap_or_else(empty), mistakes);
+    let entries = OPTIONS_LIMIT.check(place, entries, mistakes);
+    parse_options(place, &entries, mistakes)
 }
 
-/// Parses the options at this place of a body.
-pub(super) fn parse_options_at(
+/// Parses the entries at this place as options.
+pub(super) fn parse_options(
     place: &[&str],
     options: &Map<String, Json>,
     mistakes: &mut Vec<Detail>,

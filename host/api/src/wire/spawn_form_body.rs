@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::policy::Options;
 
-use super::spawn::{OPTIONS_LIMIT, empty, object, parse_options_at, submission};
+use super::spawn::{object, options, submission};
 use crate::problem::kind::ProblemKind;
 use crate::problem::{Detail, Problem};
 
@@ -25,10 +25,7 @@ pub(crate) fn parse_spawn_form(body: &[u8]) -> Result<Options, Problem> {
         .map_err(|error| Problem::at(&["body"], ProblemKind::MalformedJson, error.to_string()))?;
     let mut mistakes = Vec::new();
     let mut fields = object(&["body"], json, &mut mistakes);
-    let given = fields.remove(LAST_OPTIONS).unwrap_or_else(empty);
-    let entries = object(&["body", LAST_OPTIONS], given, &mut mistakes);
-    let entries = OPTIONS_LIMIT.check(LAST_OPTIONS, entries, &mut mistakes);
-    let options = parse_options_at(&["body", LAST_OPTIONS], &entries, &mut mistakes);
+    let options = options(&["body", LAST_OPTIONS], fields.remove(LAST_OPTIONS), &mut mistakes);
     for key in fields.keys() {
         let msg = "a request for the form has `last_options`, and nothing else";
         mistakes.push(Detail::new(["body", key], ProblemKind::UnknownField, msg));

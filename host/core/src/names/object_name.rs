@@ -53,7 +53,7 @@ pub(super) fn check_subdomain(value: &str) -> Result<(), Problem> {
     ))
 }
 
-fn check_label(value: &str) -> Result<(), Problem> {
+pub(super) fn check_label(value: &str) -> Result<(), Problem> {
     length(value, 63)?;
     if is_label(value) {
         return Ok(());

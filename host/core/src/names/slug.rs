@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use super::object_name::check_label;
 use crate::values::digest::Digest;
 
 /// The longest slug of a template field, in characters.
@@ -84,14 +85,8 @@ pub(crate) fn is_object(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && is_label(name)
 }
 
-/// Returns true for lower-case letters, digits and `-`, with a letter or a digit at both ends.
 pub(super) fn is_label(name: &str) -> bool {
-    let inside = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-    !name.is_empty()
-        && name.len() <= 63
-        && name.bytes().all(inside)
-        && !name.starts_with('-')
-        && !name.ends_with('-')
+    check_label(name).is_ok()
 }
 
 fn sha8(bytes: &[u8]) -> String {

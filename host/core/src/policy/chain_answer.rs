@@ -4,8 +4,8 @@ use super::compose::Source;
 use super::{Customization, Grants, LabServer, TextFile};
 use crate::values::digest::Digest;
 
-/// One answer of the chain: a policy's answer to `build-pod`, `lab-server` and `lab-files`, or the settings of the lab's blueprints,
-/// which come before all policies. Later answers override earlier ones.
+/// One answer of the chain: a policy's answer to `build-pod`, `lab-server` and `lab-files`, or the settings of the lab's
+/// blueprints, which come before all policies. Later answers override earlier ones.
 #[derive(Clone, Debug)]
 pub struct ChainAnswer {
     /// The author of the answer.

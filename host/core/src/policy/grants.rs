@@ -144,7 +144,6 @@ mod tests {
     fn another_port_needs_a_grant_for_that_port() {
         let asked = |port| ChainAnswer {
             server: LabServer { port: Some(port), probe: None },
-            files: Vec::new(),
             ..answer(&Customization::default(), &serde_saphyr::from_str("ports: [8787, 9000-9099]").unwrap())
         };
         for port in [8787, 9000, 9099] {

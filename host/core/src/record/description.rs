@@ -72,7 +72,7 @@ pub struct PoolDescription {
     /// Its groups of workers; empty if all are alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupDescription>,
-    /// What the scheduler may use, if it differs from a worker.
+    /// The scheduler's limits, if they differ from those of a worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<ResourceAmount>,
     /// After how many idle seconds it ends; absent if it does not end by itself.
@@ -104,7 +104,7 @@ pub struct GroupDescription {
     #[serde(default, skip_serializing_if = "Options::is_empty")]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub options: Options,
-    /// What one worker may use; absent until the policies have decided.
+    /// The limits of one worker; absent until the policies have decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<ResourceAmount>,
     /// The pod from which its workers are made; absent until the policies have decided.

@@ -139,14 +139,11 @@ fn switch(reader: &mut Reader<'_>, path: &str, key: &str, value: &Value) {
             reader.carried(path, "lab.fs_group.group", "");
         }
         _ if value == &Value::Bool(false) => reader.not_needed(path, "is off"),
-        "fileBrowserRoot" if !["home", "root"].iter().any(|known| value == known) => reader.other_form(path),
-        "fileBrowserRoot" => {
+        "fileBrowserRoot" if value != "home" && value != "root" => reader.other_form(path),
+        _ if key != "fileBrowserRoot" && value != &Value::Bool(true) => reader.other_form(path),
+        _ => {
             to_policy(reader, path, &format!("lab.{key}"), value, &Shape::Scalar);
         }
-        _ if value == &Value::Bool(true) => {
-            to_policy(reader, path, &format!("lab.{key}"), value, &Shape::Scalar);
-        }
-        _ => reader.other_form(path),
     }
 }
 

@@ -207,10 +207,9 @@ fn build(
             if let Some(pool) = &mut description.pool {
                 pool.worker = worker.and_then(|pod| serde_json::to_value(pod).ok());
                 pool.scheduler = parts.scheduler.as_ref().map(limits_of);
-                for (described, built) in pool.groups.iter_mut().zip(groups) {
+                for ((described, built), (_, spawn)) in pool.groups.iter_mut().zip(groups).zip(&parts.groups)
+                {
                     described.worker = serde_json::to_value(built.pod).ok();
-                }
-                for (described, (_, spawn)) in pool.groups.iter_mut().zip(&parts.groups) {
                     described.limits = Some(limits_of(spawn));
                 }
             }

@@ -48,9 +48,7 @@ impl FromCluster {
             workload: workload_requests::admit(context, approved, spawn, patience).await?,
         })
     }
-}
 
-impl FromCluster {
     /// The facts for a part of a pool.
     pub(crate) fn of_part(&self) -> Self {
         Self {

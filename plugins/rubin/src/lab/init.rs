@@ -4,6 +4,9 @@ use wasmspawner_sdk::{Section, User};
 use super::distinct::Distinct;
 use super::storage::Storage;
 
+/// The beginning of the names of Nublado's own containers, which those of the site do not have.
+pub(super) const OF_NUBLADO: &str = "nublado-std-";
+
 /// A container that ends before the lab starts, such as one that creates homes.
 #[derive(Clone)]
 pub(crate) struct Init(pub(super) InitContainer);
@@ -14,7 +17,7 @@ impl Init {
         lab.list("initContainers", |init| {
             let read = Self::read(init, storage);
             names.add(init, "name", &read.0.name);
-            if read.0.name.starts_with("nublado-std-") {
+            if read.0.name.starts_with(OF_NUBLADO) {
                 init.problem("name", "is the name of a container of Nublado's own; choose another");
             }
             read

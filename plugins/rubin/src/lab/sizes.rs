@@ -151,10 +151,9 @@ fn capitalized(name: &str) -> String {
 /// Describes the limits, as in `1.0 CPU, 4Gi RAM`.
 fn describe(resources: &Resources) -> String {
     let bytes = resources.memory_limit_bytes.unwrap_or_default();
-    let unit = [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")].into_iter();
-    let whole = unit.map(|(bits, unit)| (bytes >> bits << bits == bytes, bytes >> bits, unit));
-    let memory = whole.into_iter().find(|(is_whole, number, _)| *is_whole && *number > 0);
-    let memory = memory.map_or_else(|| bytes.to_string(), |(_, number, unit)| format!("{number}{unit}"));
+    let units = [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")];
+    let largest = units.into_iter().find(|(bits, _)| bytes > 0 && bytes.trailing_zeros() >= *bits);
+    let memory = largest.map_or_else(|| bytes.to_string(), |(bits, unit)| format!("{}{unit}", bytes >> bits));
     format!("{:?} CPU, {memory} RAM", cpus(resources.cpu_limit_millis))
 }
 

@@ -1,7 +1,7 @@
 use wasmspawner_sdk::Section;
 use wasmspawner_sdk::pod::{EnvVar, InitContainer, Mount, SecurityProfile};
 
-use super::init::{self, Init};
+use super::init::{self, Init, OF_NUBLADO};
 use super::{Home, Storage};
 
 /// The image of Nublado itself, which has the programs of its own containers, unless `nubladoImage` names another.
@@ -54,7 +54,7 @@ impl Standard {
     fn container(&self, command: &str) -> InitContainer {
         InitContainer {
             command: vec!["nublado".to_owned(), command.to_owned()],
-            ..InitContainer::new(format!("nublado-std-{command}"), &self.image)
+            ..InitContainer::new(format!("{OF_NUBLADO}{command}"), &self.image)
         }
     }
 }

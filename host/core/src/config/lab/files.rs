@@ -27,7 +27,7 @@ const CLOSED: [&str; 7] = [
 ///
 /// # Errors
 ///
-/// What is wrong with the path.
+/// The problem with the path.
 pub(crate) fn path_of_file(path: &str) -> Result<(), &'static str> {
     let is_file = path::is_absolute(path) && !path.ends_with('/') && path.split('/').skip(1).all(is_name);
     if TAKEN.contains(&path) || CLOSED.iter().any(|closed| path::is_below(path, closed)) {

@@ -6,6 +6,7 @@ mod expand;
 mod foreign_parts;
 mod image;
 mod inputs;
+mod lab_files;
 mod lab_server;
 mod limits;
 mod merge;
@@ -34,14 +35,12 @@ pub use workload_access::check_access;
 use merge::Merged;
 
 use super::{
-    AffinityPreset, Author, ChainAnswer, Customization, FieldError, InitContainer, InitRun, Mount,
-    SecurityProfile, TextFile, VolumeSource, check_customization, check_lab_files, check_lab_server, grants,
-    pod_patch,
+    AffinityPreset, Author, ChainAnswer, FieldError, InitRun, check_customization, check_lab_files,
+    check_lab_server, grants, pod_patch,
 };
-use crate::config::lab::{LabConfig, LabSection, MAX_BYTES_OF_FILES, SecurityLifts};
+use crate::config::lab::{LabConfig, SecurityLifts};
 use crate::names::{LabNames, LabelValue, ObjectName};
 use crate::users::identity::Identity;
-use crate::values::path;
 
 /// Composes a spawn. All errors of a spawn are found here; each says who has to correct it.
 pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected> {
@@ -180,24 +179,13 @@ fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut P
         }
         let component = answer.component.map(|component| (answer.author.name().to_owned(), component));
         provenance.components.extend(component);
-        let customization = with_files(answer.customization, &answer.files);
+        let customization = lab_files::with_files(answer.customization, &answer.files);
         merged.add(&by, customization, provenance);
         merged.add_server(&by, answer.server, provenance);
         merged.add_files(&by, answer.files, provenance);
     }
     merged.init_containers.retain(|init| init.run == InitRun::Always || !inputs.provisioned);
     merged
-}
-
-/// Returns the answer of a policy whose init containers have its files, too. Only those that can do no more than the lab's
-/// user have them: what runs as root runs what its own image has.
-fn with_files(mut asked: Customization, files: &[TextFile]) -> Customization {
-    let restricted = |init: &&mut InitContainer| init.profile == SecurityProfile::Restricted;
-    for init in asked.init_containers.iter_mut().filter(restricted) {
-        let is_free = |path: &&String| init.mounts.iter().all(|mount| !path::are_nested(&mount.path, path));
-        init.files = files.iter().map(|file| &file.path).filter(is_free).cloned().collect();
-    }
-    asked
 }
 
 /// Returns the existing service account of the lab: that of a policy, or else that of the site.
@@ -252,21 +240,8 @@ fn check_storage(
             return Err(blamed(field, "is where the lab finds its certificate".to_owned()));
         }
     }
-    let of_site = config.files.iter().map(|(path, content)| (path.as_str(), content.len()));
-    let mut earlier: Vec<(&str, usize)> = of_site.collect();
-    for file in &merged.files {
-        let (field, path) = (format!("files.{}", file.path), file.path.as_str());
-        if let Some(problem) = taken(path, &earlier, merged, config) {
-            return Err(blamed(field, problem));
-        }
-        earlier.push((path, file.content.len()));
-        let bytes: usize = earlier.iter().map(|(_, bytes)| bytes).sum();
-        if bytes > MAX_BYTES_OF_FILES {
-            let problem = format!(
-                "makes {bytes} bytes of files together with the others of the lab; {MAX_BYTES_OF_FILES} are possible"
-            );
-            return Err(blamed(field, problem));
-        }
+    if let Some((path, problem)) = lab_files::problem(merged, config) {
+        return Err(blamed(format!("files.{path}"), problem));
     }
     for init in &merged.init_containers {
         let field = format!("init_containers.{}", init.name);
@@ -278,36 +253,6 @@ fn check_storage(
         }
     }
     Ok(())
-}
-
-/// Says what is at the path of a policy's file already.
-fn taken(path: &str, files: &[(&str, usize)], merged: &Merged, config: &LabSection) -> Option<String> {
-    let nested = |other: &str| path::are_nested(path, other);
-    if let Some((other, _)) = files.iter().find(|(other, _)| nested(other)) {
-        let message =
-            format!("there is a file `{other}` already, from the site (`lab.files`) or another policy");
-        return Some(message);
-    }
-    let secrets = config.secrets_path.as_deref().map(|path| (path, "its secrets (`lab.secrets_path`)"));
-    let mut own = secrets.into_iter().chain([(CERTIFICATE_PATH, "its certificate")]);
-    if let Some((_, what)) = own.find(|(own, _)| nested(own)) {
-        return Some(format!("is where the lab finds {what}"));
-    }
-    // A file in a volume that outlasts the lab would leave its place behind there, empty and owned by root.
-    let lasts = |name: &str| {
-        let volume = merged.volumes.iter().find(|volume| volume.name == name);
-        !matches!(volume.map(|volume| &volume.source), Some(VolumeSource::EmptyDir(_)))
-    };
-    let in_the_way = |mount: &&Mount| {
-        path::is_below(&path::plain(&mount.path), path) || nested(&mount.path) && lasts(&mount.volume)
-    };
-    let mount = merged.mounts.iter().find(in_the_way);
-    mount.map(|mount| {
-        format!(
-            "the volume `{}` is mounted at `{}`; choose a path outside of volumes",
-            mount.volume, mount.path
-        )
-    })
 }
 
 /// Records who decided the security settings of the lab.

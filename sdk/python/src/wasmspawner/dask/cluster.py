@@ -85,7 +85,7 @@ class WasmSpawnerCluster(Cluster):
         self._service = LabService.of_environment()
         self._api = PoolApi(self._service)
         self._request = {
-            **pool_workers(groups, pool_size(n_workers, minimum, maximum), alike=(n_workers, minimum, maximum)),
+            **pool_workers(groups, n_workers, minimum, maximum),
             **({"scheduler": {"options": dict(scheduler_options)}} if scheduler_options else {}),
             "options": dict(options or {}),
             "env": dict(env or {}),

@@ -34,14 +34,15 @@ def worker_group(
 
 
 def pool_workers(
-    groups: Mapping[str, Mapping[str, Any]] | None, size: PoolSize, *, alike: tuple[int | None, ...]
+    groups: Mapping[str, Mapping[str, Any]] | None, number: int | None, minimum: int | None, maximum: int | None
 ) -> dict[str, Any]:
     """The workers of a pool as the service wants them. Raises `ValueError` for groups beside numbers of the whole pool."""
+    size = pool_size(number, minimum, maximum)
     if groups is None:
         return {"workers": size}
     if not groups:
         raise ValueError("groups is empty; name one at least, such as {'cpu': worker_group(2)}, or leave it out")
-    if any(number is not None for number in alike):
+    if any(given is not None for given in (number, minimum, maximum)):
         raise ValueError("n_workers, minimum and maximum cannot be combined with groups, which have their own")
     return {"groups": [{"name": name, **group} for name, group in groups.items()]}
 
