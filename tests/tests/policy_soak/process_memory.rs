@@ -1,11 +1,18 @@
 use std::fmt;
 use std::fs::read_to_string;
 
-/// The memory of this process.
+use peak_alloc::PeakAlloc;
+
+/// Counts what is allocated. What the process has in memory says less: an allocator keeps what was freed, more of it
+/// the more threads were busy at a time.
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// The memory that this process uses.
 #[derive(Clone, Copy)]
 pub(crate) struct ProcessMemory {
-    /// The bytes that are in memory.
-    pub(crate) resident: usize,
+    /// The bytes that are allocated and not freed.
+    pub(crate) heap: usize,
     /// The bytes of machine code that belong to no file, which is that of the policies. The code is mapped when a
     /// component is loaded, and unmapped when its last user is gone.
     pub(crate) machine_code: usize,
@@ -13,11 +20,8 @@ pub(crate) struct ProcessMemory {
 
 impl ProcessMemory {
     pub(crate) fn now() -> Self {
-        let status = read_to_string("/proc/self/status").unwrap();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        let kib: usize = resident.trim().trim_end_matches(" kB").parse().unwrap();
         let maps = read_to_string("/proc/self/maps").unwrap();
-        Self { resident: kib << 10, machine_code: maps.lines().map(anonymous_code).sum() }
+        Self { heap: HEAP.current_usage(), machine_code: maps.lines().map(anonymous_code).sum() }
     }
 }
 
@@ -32,11 +36,7 @@ fn anonymous_code(mapping: &str) -> usize {
 
 impl fmt::Display for ProcessMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} KiB, of which {} KiB are code of policies",
-            self.resident >> 10,
-            self.machine_code >> 10
-        )
+        let [heap, code] = [self.heap, self.machine_code].map(|bytes| bytes >> 10);
+        write!(f, "{heap} KiB allocated, {code} KiB of code of policies")
     }
 }
