@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
+use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::{until_running, until_some};
@@ -303,6 +304,52 @@ async fn a_named_environment_is_shared_and_stays() {
     assert_eq!(phase(&claims(&client), "site").await.as_deref(), Some("Bound"));
     let environment = kind(client.clone(), "Environment", "environments").get("site").await.unwrap();
     assert_eq!(environment.data["status"]["phase"], "bound");
+}
+
+/// The environment leads to a namespace that does not exist. Nobody waits for it, and it works as soon as that does.
+#[tokio::test]
+async fn a_lab_fails_at_once_where_no_lab_can_run_and_starts_when_the_target_is_mended() {
+    let (service, client) = with_environments(|config| {
+        config["environments"]["default_class"] = "environment/site".into();
+    })
+    .await;
+    let target = |namespace: &str| {
+        json!({"kind": "DeploymentTarget", "metadata": {"name": "site"}, "spec": {
+            "kubernetesCredentials": {"defaultNamespace": namespace}}})
+    };
+    let claim = json!({"kind": "DeploymentTargetClaim", "metadata": {"name": "site"}, "spec": {"targetName": "site"}});
+    let environment = json!({"kind": "Environment", "metadata": {"name": "site"}, "spec": {"displayName": "The site's own",
+        "deploymentStrategy": "AppStudioAutomated",
+        "configuration": {"target": {"deploymentTargetClaim": {"claimName": "site"}}}}});
+    let environments = kind(client.clone(), "Environment", "environments");
+    create(&targets(&client), target("nowhere")).await;
+    create(&claims(&client), claim).await;
+    create(&environments, environment).await;
+    until_some(async || (phase(&targets(&client), "site").await? == "Failed").then_some(())).await;
+    let said = until_some(async || {
+        let conditions = environments.get("site").await.unwrap().data["status"]["conditions"].take();
+        conditions.as_array().and_then(|conditions| conditions.first().cloned())
+    })
+    .await;
+    let reason = "The namespace nowhere does not exist in the target's cluster.";
+    assert_eq!((&said["reason"], &said["message"]), (&json!("NamespaceNotFound"), &json!(reason)));
+    let root = service.admin().unwrap().get(&format!("{PREFIX}/environments")).await.unwrap().json().unwrap();
+    for of in ["environments", "claims", "targets"] {
+        assert_eq!(root[of][0]["problem"], reason, "{root:#}");
+    }
+
+    let ada = service.user("ada").unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert!(events.last().unwrap().data.contains(reason), "{events:#?}");
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["reason"], "NamespaceNotFound");
+
+    let labs: Namespace = serde_json::from_value(json!({"metadata": {"name": "site-labs"}})).unwrap();
+    Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &labs).await.unwrap();
+    let patch = json!({"spec": {"kubernetesCredentials": {"defaultNamespace": "site-labs"}}});
+    targets(&client).patch("site", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+    until_some(async || (phase(&claims(&client), "site").await? == "Bound").then_some(())).await;
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
 }
 
 /// The service's own namespace holds the records and the site's secrets.

@@ -1,7 +1,8 @@
 //! Environments on a real API server, with exactly the permissions for them and under exactly the admission policy.
 
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret, Service};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -178,6 +179,88 @@ async fn labs_in_another_cluster_have_routes_that_go_with_them() {
     );
     classes.delete(site.name(), &DeleteParams::default()).await.unwrap();
     site.leave().await;
+}
+
+/// A target with each defect, and one that has none. All of them lead to the same cluster with other credentials.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_in_which_labs_cannot_run_says_why() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.apply(ENVIRONMENTS).await;
+    site.install_definition().await;
+    let client = site.cluster.client.clone();
+    let kubeconfig =
+        std::fs::read_to_string(wasmspawner_tests::kubernetes::kubeconfig_file().unwrap()).unwrap();
+    let whole = embedded(&kubeconfig);
+    let namespace = format!("{}-brought", site.name());
+    let brought = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
+    Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &brought).await.unwrap();
+    let account = serde_json::from_value(json!({"metadata": {"name": "powerless"}})).unwrap();
+    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), &namespace);
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    let (params, request) = (PostParams::default(), TokenRequest::default());
+    let issued = accounts.create_token_request("powerless", &params, &request).await;
+    let powerless = with_token(&whole, &issued.unwrap().status.unwrap().token.unwrap());
+    let secrets = Api::<Secret>::namespaced(client.clone(), site.name());
+    for (name, key, value) in [
+        ("whole", "kubeconfig", whole.as_str()),
+        ("garbage", "kubeconfig", "{"),
+        ("program", "kubeconfig", "{users: [{name: u, user: {exec: {command: sh, apiVersion: v1}}}]}"),
+        ("other-key", "password", "secret"),
+        ("expired", "kubeconfig", &with_token(&whole, "eyJhbGciOiJub25lIn0.e30.")),
+        ("powerless", "kubeconfig", &powerless),
+    ] {
+        let secret = json!({"metadata": {"name": name}, "stringData": {key: value}});
+        secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    }
+    let template = format!("{}-env-{{user_server}}", site.name());
+    let mut service = service_with(&site, "delete", &template, |config| config["environments"] = json!({}));
+    let targets = kind(&site, "DeploymentTarget", "deploymenttargets");
+    let cases = [
+        ("whole", &namespace, "whole", "Available", None),
+        ("no-secret", &namespace, "missing", "Failed", Some(("SecretNotFound", "The Secret missing"))),
+        ("garbage", &namespace, "garbage", "Failed", Some(("InvalidCredentials", "the Secret garbage"))),
+        ("program", &namespace, "program", "Failed", Some(("InvalidCredentials", "a program (`exec`)"))),
+        ("other-key", &namespace, "other-key", "Failed", Some(("InvalidCredentials", "no `kubeconfig`"))),
+        ("expired", &namespace, "expired", "Failed", Some(("Unauthorized", "the Secret expired"))),
+        (
+            "nowhere",
+            &format!("{namespace}-nowhere"),
+            "whole",
+            "Failed",
+            Some(("NamespaceNotFound", "-nowhere")),
+        ),
+        ("powerless", &namespace, "powerless", "Failed", Some(("MissingPermissions", "create pods"))),
+    ];
+    for (name, namespace, secret, ..) in &cases {
+        add(
+            &targets,
+            json!({"kind": "DeploymentTarget", "metadata": {"name": name}, "spec": {"kubernetesCredentials": {
+                "defaultNamespace": namespace, "clusterCredentialsSecret": secret}}}),
+        )
+        .await;
+    }
+    service.run().await.unwrap();
+    for (name, _, _, phase, said) in &cases {
+        until(async || targets.get(name).await.unwrap().data["status"]["phase"] == *phase).await;
+        let status = targets.get(name).await.unwrap().data["status"].take();
+        let condition = &status["conditions"][0];
+        match said {
+            None => assert!(condition.is_null(), "{name}: {status}"),
+            Some((reason, part)) => {
+                assert_eq!(condition["reason"], *reason, "{name}: {status}");
+                assert!(condition["message"].as_str().unwrap().contains(part), "{name}: {status}");
+            }
+        }
+        assert!(!status.to_string().contains("eyJ"), "{name} repeats a token: {status}");
+    }
+    site.leave().await;
+}
+
+/// The kubeconfig with a token instead of its other credentials.
+fn with_token(kubeconfig: &str, token: &str) -> String {
+    let mut config: Value = serde_json::from_str(kubeconfig).unwrap();
+    config["users"][0]["user"] = json!({ "token": token });
+    config.to_string()
 }
 
 /// The kubeconfig with the contents of the files that it names.

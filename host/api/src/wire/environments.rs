@@ -28,6 +28,8 @@ struct Environment {
     /// `bound`, or `unbound` while its claim has no target.
     #[schema(value_type = Option<String>)]
     phase: Option<environment::EnvironmentPhase>,
+    /// What is wrong with its claim, for people.
+    problem: Option<String>,
 }
 
 /// A claim: somebody wants a target.
@@ -83,8 +85,8 @@ impl From<environment::Overview> for Environments {
 }
 
 impl From<EnvironmentView> for Environment {
-    fn from(EnvironmentView { name, display_name, claim, phase }: EnvironmentView) -> Self {
-        Self { name, display_name, claim, phase }
+    fn from(EnvironmentView { name, display_name, claim, phase, problem }: EnvironmentView) -> Self {
+        Self { name, display_name, claim, phase, problem }
     }
 }
 

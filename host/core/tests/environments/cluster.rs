@@ -6,9 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use wasmspawner_core::custom_resource::Object;
 use wasmspawner_core::custom_resource::environment::{
-    Action, Claim, ClaimSpec, ClaimStatus, Class, ClassSpec, Environment, KubernetesCredentials, NAMESPACE,
-    NAMESPACE_PROVISIONER, NamespaceState, OWNER, ReclaimPolicy, Target, TargetSpec, TargetStatus, World,
-    reconcile,
+    Action, Claim, ClaimSpec, ClaimStatus, Class, ClassSpec, Environment, EnvironmentStatus,
+    KubernetesCredentials, NAMESPACE, NAMESPACE_PROVISIONER, NamespaceState, OWNER, ReclaimPolicy, Target,
+    TargetCheck, TargetDefect, TargetPhase, TargetSpec, TargetStatus, Usability, World, reconcile,
 };
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 
@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     pub(crate) terminating: BTreeMap<String, bool>,
     /// The state that the service has seen.
     pub(crate) seen: World,
+    /// The targets in which labs cannot run, by name.
+    pub(crate) defects: BTreeMap<String, TargetDefect>,
     pub(crate) now: Timestamp,
     version: u64,
 }
@@ -39,7 +41,7 @@ pub(crate) fn object_name(name: &str) -> ObjectName {
 }
 
 pub(crate) fn claim(name: &str, class: Option<&str>) -> Claim {
-    let spec = ClaimSpec { deployment_target_class_name: class.map(object_name), target_name: None };
+    let spec = ClaimSpec { deployment_target_class_name: class.map(object_name), ..ClaimSpec::default() };
     Object { metadata: metadata(name), spec, status: ClaimStatus::default() }
 }
 
@@ -54,6 +56,19 @@ pub(crate) fn class(name: &str, reclaim_policy: ReclaimPolicy, pool_size: u32) -
     let provisioner = NAMESPACE_PROVISIONER.to_owned();
     let spec = ClassSpec { provisioner, parameters: BTreeMap::new(), reclaim_policy, pool_size };
     Object { metadata: metadata(name), spec, status: () }
+}
+
+/// An environment that everybody may name: the target of a claim.
+pub(crate) fn environment(name: &str, claim: &str) -> Environment {
+    let spec = serde_json::json!({
+        "displayName": name,
+        "configuration": {"target": {"deploymentTargetClaim": {"claimName": claim}}},
+    });
+    Object {
+        metadata: metadata(name),
+        spec: serde_json::from_value(spec).unwrap(),
+        status: EnvironmentStatus::default(),
+    }
 }
 
 /// A target that its owner has brought.
@@ -92,6 +107,11 @@ impl Cluster {
     pub(crate) fn add_target(&mut self, mut target: Target) {
         self.stamp(&mut target.metadata);
         self.has.targets.entry(target.name().to_owned()).or_insert(target);
+    }
+
+    pub(crate) fn add_environment(&mut self, mut environment: Environment) {
+        self.stamp(&mut environment.metadata);
+        self.has.environments.entry(environment.name().to_owned()).or_insert(environment);
     }
 
     pub(crate) fn delete_claim(&mut self, name: &str) {
@@ -209,7 +229,13 @@ impl Cluster {
             numbers += 1;
             format!("r{numbers}")
         };
-        reconcile(&self.seen, self.now, &mut fresh).actions
+        let actions = reconcile(&self.seen, self.now, &mut fresh).actions;
+        for action in &actions {
+            if let Action::WriteTarget(next) = action {
+                self.is_given_in_a_usable_state(next);
+            }
+        }
+        actions
     }
 
     /// Carries out an action as the API server does. A write from an outdated version is refused.
@@ -255,9 +281,25 @@ impl Cluster {
                     self.apply(then);
                 }
             }
+            Action::Check(target) => {
+                let check = TargetCheck {
+                    credentials: target.spec.kubernetes_credentials.clone().unwrap(),
+                    at: self.now,
+                    defect: self.defects.get(target.name()).cloned(),
+                };
+                self.seen.checks.insert(target.uid().to_owned(), check);
+            }
             Action::Provision(target) => self.provision(target),
             Action::Deprovision(target) => self.deprovision(target),
         }
+    }
+
+    /// Checks that the service gives a target to a claim only after it has seen that labs can run there.
+    fn is_given_in_a_usable_state(&self, next: &Target) {
+        let before = self.seen.targets.get(next.name());
+        let is_given = next.status.phase == Some(TargetPhase::Bound)
+            && before.is_none_or(|before| before.spec.claim_ref != next.spec.claim_ref);
+        assert!(!is_given || self.seen.usability(next) == Usability::Usable, "{}", next.name());
     }
 
     fn provision(&mut self, target: &Target) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use wasmspawner_core::custom_resource::environment::{
-    Claim, ClaimPhase, ClaimRef, FINALIZER, OWNER, RELEASED, ReclaimPolicy, TargetPhase,
+    Claim, ClaimPhase, ClaimRef, FINALIZER, OWNER, RELEASED, ReclaimPolicy, TargetDefect, TargetPhase,
 };
 
 use crate::cluster::{Cluster, claim, class, object_name, target};
@@ -22,6 +22,8 @@ enum Event {
     TargetFreed(usize),
     NamespaceDeleted { which: usize, stuck: bool },
     NamespacesFreed,
+    TargetBroken { name: u8, is_final: bool },
+    TargetMended(u8),
     Later(i64),
     Restart,
     See(u8),
@@ -44,6 +46,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => (0_usize..6).prop_map(Event::TargetFreed),
         1 => (0_usize..4, any::<bool>()).prop_map(|(which, stuck)| Event::NamespaceDeleted { which, stuck }),
         1 => Just(Event::NamespacesFreed),
+        1 => (few.clone(), any::<bool>()).prop_map(|(name, is_final)| Event::TargetBroken { name, is_final }),
+        1 => few.clone().prop_map(Event::TargetMended),
         1 => (1_i64..200).prop_map(Event::Later),
         1 => Just(Event::Restart),
         8 => (0_u8..5).prop_map(Event::See),
@@ -102,6 +106,15 @@ fn happen(cluster: &mut Cluster, event: &Event) {
             }
         }
         Event::NamespacesFreed => cluster.free_namespaces(),
+        Event::TargetBroken { name, is_final } => {
+            let defect = if *is_final {
+                TargetDefect::SecretNotFound(object_name("far"))
+            } else {
+                TargetDefect::Unavailable("connection refused".to_owned())
+            };
+            cluster.defects.insert(format!("target-{name}"), defect);
+        }
+        Event::TargetMended(name) => drop(cluster.defects.remove(&format!("target-{name}"))),
         Event::Later(seconds) => cluster.later(*seconds),
         Event::Restart => {
             cluster.seen = wasmspawner_core::custom_resource::environment::World::default();

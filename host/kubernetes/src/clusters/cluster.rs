@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wasmspawner_core::config::NamespaceReclaim;
 
-use crate::k8s::{Connection, Creator, Deleter, Health, TargetObjects};
+use crate::k8s::{Connection, Creator, Deleter, Health, Permissions, TargetObjects};
 use crate::observed::ObservedObjects;
 
 /// One cluster with labs: its observed objects, and the means to change them. Clones share everything.
@@ -18,6 +18,8 @@ pub struct Cluster {
     pub deleter: Deleter,
     /// Makes and removes the namespaces of targets.
     pub targets: TargetObjects,
+    /// The permissions of the service in namespaces.
+    pub permissions: Permissions,
     /// The objects of labs, as the watches show them.
     pub store: ObservedObjects,
 }
@@ -44,6 +46,7 @@ impl Cluster {
             creator: Creator::new(client.clone(), request_timeout),
             deleter: Deleter::new(client.clone(), namespaces, request_timeout),
             targets: TargetObjects::new(connection, request_timeout),
+            permissions: Permissions::new(client.clone(), request_timeout),
             store,
             connection: connection.clone(),
         }

@@ -7,6 +7,20 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use serde_json::json;
 use wasmspawner_core::custom_resource::environment::{CREDENTIALS_KEY, ClusterRef};
 
+/// The reason why a cluster cannot be connected to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialsProblem {
+    /// The Secret does not exist.
+    #[error("the Secret does not exist")]
+    NotFound,
+    /// The Secret contains no credentials that the service uses.
+    #[error("{0}")]
+    Invalid(String),
+    /// The Secret could not be read now.
+    #[error("the Secret could not be read: {0}")]
+    Unreadable(String),
+}
+
 /// The reason why the credentials cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CredentialsError {

@@ -5,6 +5,7 @@ mod cluster;
 mod credentials;
 
 pub use cluster::Cluster;
+pub use credentials::CredentialsProblem;
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU32;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::custom_resource::environment::ClusterRef;
 use wasmspawner_core::names::NamespaceName;
 
-use crate::k8s::{Causes, ChangingClient, Connection, SiteSecrets};
+use crate::k8s::{Causes, ChangingClient, Connection, KubernetesError, SiteSecrets, StatusReason};
 use crate::leadership::Leadership;
 use crate::observed::Reach;
 use credentials::kube_config;
@@ -69,6 +70,8 @@ struct Other {
     cluster: Cluster,
     requests: ChangingClient,
     watches: ChangingClient,
+    /// The outcome of the last reading of the credentials.
+    credentials: watch::Sender<Option<Result<(), CredentialsProblem>>>,
 }
 
 impl Clusters {
@@ -85,16 +88,27 @@ impl Clusters {
     /// Returns the cluster that is reached in this way, or the service's own for `None`. The cluster is followed from
     /// the first call on.
     pub fn get(&self, reference: Option<&ClusterRef>) -> Cluster {
-        let Some(reference) = reference else { return self.own.clone() };
+        reference.map_or_else(|| self.own.clone(), |reference| self.other(reference).cluster)
+    }
+
+    fn other(&self, reference: &ClusterRef) -> Other {
         let mut others = self.others();
         if let Some(known) = others.get(reference) {
-            return known.cluster.clone();
+            return known.clone();
         }
         let other = Other::new(&self.own, &self.settings);
-        let cluster = other.cluster.clone();
-        others.insert(reference.clone(), other);
+        others.insert(reference.clone(), other.clone());
         self.known.send_replace(others.len());
-        cluster
+        other
+    }
+
+    /// Returns the outcome of the last reading of a cluster's credentials, as soon as they were read once.
+    pub async fn credentials(&self, reference: &ClusterRef) -> Result<(), CredentialsProblem> {
+        let credentials = self.other(reference).credentials;
+        let mut read = credentials.subscribe();
+        // The sender is alive, so waiting cannot fail.
+        let outcome = read.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+        outcome.unwrap_or(Ok(()))
     }
 
     /// Returns all clusters except the service's own.
@@ -145,7 +159,7 @@ impl Other {
         let (requests, watches) = (ChangingClient::default(), ChangingClient::default());
         let connection = Connection::changing(&requests, &watches).counted(&settings.metrics);
         let cluster = own.other(&connection, settings.request_timeout);
-        Self { cluster, requests, watches }
+        Self { cluster, requests, watches, credentials: watch::Sender::new(None) }
     }
 
     /// Keeps the connection up to date with its credentials, and follows the objects in the cluster, until `stop`.
@@ -171,16 +185,14 @@ impl Other {
         found: &watch::Sender<Option<Reach>>,
         stop: &CancellationToken,
     ) {
-        let (mut used, mut told) = (None, String::new());
+        let mut used = None;
         loop {
-            match self.connect(reference, settings, &mut used).await {
-                Ok(()) => told.clear(),
-                Err(problem) => {
-                    if problem != told {
-                        tracing::error!(secret = %reference.secret, %problem, "the credentials of a cluster cannot be used; labs there wait until they can");
-                    }
-                    told = problem;
-                }
+            let outcome = self.connect(reference, settings, &mut used).await;
+            let before = self.credentials.send_replace(Some(outcome.clone()));
+            if let Err(problem) = &outcome
+                && before.is_none_or(|before| before.as_ref().err() != Some(problem))
+            {
+                tracing::error!(secret = %reference.secret, %problem, "the credentials of a cluster cannot be used; labs there wait until they can");
             }
             let is_found = found.borrow().is_some();
             if let (false, Some(used)) = (is_found, &used) {
@@ -199,19 +211,22 @@ impl Other {
         reference: &ClusterRef,
         settings: &ClusterSettings,
         used: &mut Option<Used>,
-    ) -> Result<(), String> {
-        let data = settings.secrets.read(reference.secret.as_str()).await;
-        let data = data.map_err(|error| Causes(&error).to_string())?;
+    ) -> Result<(), CredentialsProblem> {
+        let data = settings.secrets.read(reference.secret.as_str()).await.map_err(|error| match error {
+            KubernetesError::Refused { reason: StatusReason::NotFound, .. } => CredentialsProblem::NotFound,
+            error => CredentialsProblem::Unreadable(Causes(&error).to_string()),
+        })?;
+        let invalid = |error: &dyn std::error::Error| CredentialsProblem::Invalid(Causes(error).to_string());
         if used.as_ref().is_some_and(|used| used.data == data) {
             return Ok(());
         }
-        let config = kube_config(reference, &data).await.map_err(|error| Causes(&error).to_string())?;
+        let config = kube_config(reference, &data).await.map_err(|error| invalid(&error))?;
         let namespace = config.default_namespace.clone();
         let ClusterSettings { silence, requests_per_second, request_timeout, leadership, metrics, .. } =
             settings;
         let connection =
             Connection::with(config, *silence, *requests_per_second, *request_timeout, leadership, metrics)
-                .map_err(|error| Causes(&error).to_string())?;
+                .map_err(|error| invalid(&error))?;
         if let Some(url) = connection.api_url.get() {
             self.cluster.connection.api_url.set(url);
         }

@@ -89,6 +89,7 @@ impl Environments {
             let alive: HashSet<&str> = world.targets.values().map(Target::uid).collect();
             work.gone.retain(|uid| alive.contains(uid.as_str()));
             world.failures.retain(|uid, _| alive.contains(uid.as_str()));
+            world.checks.retain(|uid, _| alive.contains(uid.as_str()));
             reconcile(world, now, &mut random_suffix)
         });
         let until = again_at.and_then(|at| Duration::try_from(at.duration_since(now)).ok());
@@ -178,6 +179,7 @@ impl Environments {
     async fn act(self, action: Action, attempt: Attempt) -> (Attempt, ActionOutcome) {
         let work = Box::pin(async {
             match &action {
+                Action::Check(target) => self.check(target).await,
                 Action::Provision(target) => self.provision(target).await,
                 Action::Deprovision(target) => self.deprovision(target).await,
                 _ => self.carry_out(&action).await,
@@ -188,6 +190,7 @@ impl Environments {
             Action::CreateTarget(target) | Action::Provision(target) if target.spec.claim_ref.is_none() => {
                 in_background(work).await
             }
+            Action::Check(_) => in_background(work).await,
             _ => work.await,
         };
         (attempt, done)
@@ -243,7 +246,7 @@ impl Environments {
                 Box::pin(self.write(then)).await
             }
             // These actions do more than write.
-            Action::Provision(_) | Action::Deprovision(_) => Ok(true),
+            Action::Check(_) | Action::Provision(_) | Action::Deprovision(_) => Ok(true),
         }
     }
 }

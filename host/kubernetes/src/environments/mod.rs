@@ -2,6 +2,7 @@
 //! the core about them.
 
 mod administration;
+mod checking;
 mod controller;
 mod follower;
 mod observed;
@@ -114,7 +115,10 @@ impl Environments {
                 finalizers: Some(vec![FINALIZER.to_owned()]),
                 ..Default::default()
             },
-            spec: ClaimSpec { deployment_target_class_name: Some(wanted.class.clone()), target_name: None },
+            spec: ClaimSpec {
+                deployment_target_class_name: Some(wanted.class.clone()),
+                ..ClaimSpec::default()
+            },
             status: ClaimStatus::default(),
         };
         claim.annotate(OWNER, &wanted.owner.to_string());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
 use wasmspawner_core::custom_resource::Object;
-use wasmspawner_core::custom_resource::environment::{Claim, Class, Environment, Target, World};
+use wasmspawner_core::custom_resource::environment::{Claim, Class, Environment, Target, TargetCheck, World};
 
 use crate::k8s::{CustomChange, belongs_to};
 
@@ -128,6 +128,14 @@ impl ObservedEnvironments {
         self.change(|world| put(&mut world.targets, target));
         if claim.is_some() {
             self.wake(claim.as_deref());
+        }
+    }
+
+    /// Stores the check of a target.
+    pub(super) fn put_check(&self, target: &Target, check: TargetCheck) {
+        self.change(|world| drop(world.checks.insert(target.uid().to_owned(), check)));
+        if let Some(claim) = &target.spec.claim_ref {
+            self.wake(Some(claim.name.as_str()));
         }
     }
 

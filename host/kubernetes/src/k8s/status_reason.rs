@@ -14,6 +14,8 @@ pub enum StatusReason {
     Conflict,
     /// The service may not do this, a quota is used up, or the namespace is being deleted.
     Forbidden,
+    /// The API server does not accept the credentials.
+    Unauthorized,
     /// The object breaks a rule of its kind.
     Invalid,
     /// The continuation of a list is too old.
@@ -32,6 +34,7 @@ impl StatusReason {
             Self::AlreadyExists => reason::ALREADY_EXISTS,
             Self::Conflict => reason::CONFLICT,
             Self::Forbidden => reason::FORBIDDEN,
+            Self::Unauthorized => reason::UNAUTHORIZED,
             Self::Invalid => reason::INVALID,
             Self::Expired => reason::EXPIRED,
             Self::Unknown => reason::UNKNOWN,
@@ -47,6 +50,7 @@ impl From<String> for StatusReason {
             reason::ALREADY_EXISTS => Self::AlreadyExists,
             reason::CONFLICT => Self::Conflict,
             reason::FORBIDDEN => Self::Forbidden,
+            reason::UNAUTHORIZED => Self::Unauthorized,
             reason::INVALID => Self::Invalid,
             reason::EXPIRED => Self::Expired,
             reason::UNKNOWN => Self::Unknown,

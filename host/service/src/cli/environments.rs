@@ -117,8 +117,9 @@ async fn list(service: &Service, args: &ListArgs, out: &mut impl Write) -> anyho
         ("PHASE", "phase"),
     ];
     table(out, "TARGET", &targets, &columns)?;
-    let wrong = claims
+    let wrong = environments
         .iter()
+        .chain(&claims)
         .chain(&targets)
         .filter_map(|one| Some((one["name"].as_str()?, one["problem"].as_str()?)));
     for (name, problem) in wrong {

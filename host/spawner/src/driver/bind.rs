@@ -135,16 +135,13 @@ fn place_at(to_bind: &ToBind, binding: Binding, claim: ObjectName, own: bool) ->
 }
 
 fn too_late(environments: &Environments, to_bind: &ToBind) -> Failure {
-    let (what, why) = match &to_bind.choice {
-        EnvironmentChoice::Class(class) => {
-            let state = own_claim(to_bind).map(|name| environments.claim_state(&name));
-            let why = match state {
-                Ok(ClaimState::Waiting(Some(why))) => format!(": {why}"),
-                _ => String::new(),
-            };
-            (format!("of the class {class}"), why)
-        }
-        EnvironmentChoice::Named(name) => (name.to_string(), String::new()),
+    let (what, claim) = match &to_bind.choice {
+        EnvironmentChoice::Class(class) => (format!("of the class {class}"), own_claim(to_bind).ok()),
+        EnvironmentChoice::Named(name) => (name.to_string(), environments.claim_of_environment(name)),
+    };
+    let why = match claim.map(|claim| environments.claim_state(&claim)) {
+        Some(ClaimState::Waiting(Some(why))) => format!(": {why}"),
+        _ => String::new(),
     };
     wrong("EnvironmentTimeout", format!("The environment {what} was not ready in time{why}"))
 }

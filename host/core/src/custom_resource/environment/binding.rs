@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, ClaimPhase, ClusterRef, ReclaimPolicy, Target, TargetPhase, World};
+use super::{
+    Claim, ClaimPhase, ClusterRef, ReclaimPolicy, Target, TargetDefect, TargetPhase, Usability, World,
+};
 use crate::names::NamespaceName;
 
 /// The progress of a claim.
@@ -50,7 +52,14 @@ impl World {
         if let (Some(ClaimPhase::Bound), Some(target)) = (claim.status.phase, target)
             && let Some(binding) = self.binding(target)
         {
-            return ClaimState::Bound(binding);
+            return match self.usability(target) {
+                Usability::Usable => ClaimState::Bound(binding),
+                Usability::Unchecked => ClaimState::Waiting(None),
+                Usability::Defective(defect) if defect.is_final() => {
+                    ClaimState::Failed(defect.reason().to_owned(), defect.to_string())
+                }
+                Usability::Defective(defect) => ClaimState::Waiting(Some(defect.to_string())),
+            };
         }
         if let Some((reason, message)) = self.failure_of(claim) {
             return ClaimState::Failed(reason, message);
@@ -75,7 +84,8 @@ impl World {
         let of_target = failed.and_then(|target| super::reconcile::problem(&target.status.conditions));
         // These findings of the binder are about mistakes in the objects, so they do not pass by themselves.
         let wrong = ["ClassNotFound", "InvalidClass", "TargetTaken", "TargetReleased", "SeveralTargets"];
-        let of_claim = claim.problem().filter(|problem| wrong.contains(&problem.reason.as_str()));
+        let is_final = |reason: &str| wrong.contains(&reason) || TargetDefect::is_final_reason(reason);
+        let of_claim = claim.problem().filter(|problem| is_final(&problem.reason));
         of_target.or(of_claim).map(|problem| (problem.reason.clone(), problem.message.clone()))
     }
 }

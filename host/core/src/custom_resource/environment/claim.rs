@@ -1,9 +1,11 @@
 //! `DeploymentTargetClaim`: a request for a target.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BIND_COMPLETE, DT_PROVISIONER};
+use super::{BIND_COMPLETE, DT_PROVISIONER, Target};
 use crate::custom_resource::condition::Condition;
 use crate::custom_resource::{Kind, Object};
 use crate::names::ObjectName;
@@ -21,6 +23,28 @@ pub struct ClaimSpec {
     /// The target, if its owner wants a particular one; otherwise the binder writes here what it has chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_name: Option<ObjectName>,
+    /// The labels that a target must have. With a selector, the binder chooses among the targets that exist, and no
+    /// provisioner makes one. It does not apply to a target that the claim names, or that names the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<TargetSelector>,
+}
+
+/// The labels of the targets that a claim may take.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetSelector {
+    /// The labels, with their values.
+    #[schemars(length(min = 1))]
+    pub match_labels: BTreeMap<String, String>,
+}
+
+impl TargetSelector {
+    fn matches(&self, target: &Target) -> bool {
+        let labels = target.metadata.labels.as_ref();
+        self.match_labels
+            .iter()
+            .all(|(label, value)| labels.and_then(|labels| labels.get(label)) == Some(value))
+    }
 }
 
 /// The state of a claim.
@@ -74,6 +98,11 @@ impl Claim {
     /// Returns true if the claim has a target.
     pub fn is_bound(&self) -> bool {
         self.status.phase == Some(ClaimPhase::Bound)
+    }
+
+    /// Returns true if the claim may take this target of its class.
+    pub(super) fn accepts(&self, target: &Target) -> bool {
+        self.spec.selector.as_ref().is_none_or(|selector| selector.matches(target))
     }
 
     /// Returns true if a provisioner is to make a target for the claim.

@@ -14,21 +14,25 @@ mod overview;
 mod provision;
 mod reconcile;
 mod target;
+mod usability;
 
 pub use binding::{Binding, ClaimState, NamespaceFate};
-pub use claim::{Claim, ClaimPhase, ClaimSpec, ClaimStatus};
+pub use claim::{Claim, ClaimPhase, ClaimSpec, ClaimStatus, TargetSelector};
 pub use class::{Class, ClassSpec, Parameters, ReclaimPolicy};
 pub use definition::definitions;
 pub use named::{
-    ClaimReference, Configuration, Environment, EnvironmentPhase, EnvironmentSpec, EnvironmentStatus,
-    EnvironmentTarget,
+    ClaimReference, Configuration, DeploymentStrategy, Environment, EnvironmentPhase, EnvironmentSpec,
+    EnvironmentStatus, EnvironmentTarget,
 };
 pub use overview::{ClaimView, EnvironmentView, Overview, PhaseCounts, TargetView};
-pub use provision::{Account, CREDENTIALS_KEY, Credentials, ProvisionedObjects, provisioned_objects};
+pub use provision::{
+    Account, CREDENTIALS_KEY, Credentials, ProvisionedObjects, missing_permissions, provisioned_objects,
+};
 pub use reconcile::{Action, NamespaceState, Reconciled, TargetFailure, World, reconcile};
 pub use target::{
     ClaimRef, ClusterRef, KubernetesCredentials, Target, TargetPhase, TargetSpec, TargetStatus,
 };
+pub use usability::{TargetCheck, TargetDefect, Usability};
 
 /// The name of the provisioner that makes namespaces, which is built into the service.
 pub const NAMESPACE_PROVISIONER: &str = "wasmspawner.io/namespace";

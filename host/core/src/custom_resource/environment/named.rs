@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::custom_resource::condition::Condition;
 use crate::custom_resource::{Kind, Object};
 use crate::names::ObjectName;
 
@@ -21,8 +22,20 @@ pub struct EnvironmentSpec {
     /// Free words to find it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// The way in which others deploy to the environment. The service does not deploy, and only keeps the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment_strategy: Option<DeploymentStrategy>,
     /// Where it is.
     pub configuration: Configuration,
+}
+
+/// The way in which others deploy to an environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DeploymentStrategy {
+    /// Somebody deploys by hand.
+    Manual,
+    /// The site's automation deploys.
+    AppStudioAutomated,
 }
 
 /// Where an environment is.
@@ -54,6 +67,9 @@ pub struct EnvironmentStatus {
     /// Whether its claim has a target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<EnvironmentPhase>,
+    /// The condition `ErrorOccurred`: the problem of its claim, if there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// Whether an environment has a target.
@@ -72,6 +88,11 @@ impl Kind for Environment {
 }
 
 impl Environment {
+    /// Returns the problem in the condition `ErrorOccurred`.
+    pub fn problem(&self) -> Option<&Condition> {
+        super::reconcile::problem(&self.status.conditions)
+    }
+
     /// Returns the name of the environment's claim.
     pub fn claim_name(&self) -> &ObjectName {
         &self.spec.configuration.target.deployment_target_claim.claim_name

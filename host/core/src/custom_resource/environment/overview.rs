@@ -25,6 +25,8 @@ pub struct EnvironmentView {
     pub claim: String,
     /// The phase, which tells whether labs can run in the environment.
     pub phase: Option<EnvironmentPhase>,
+    /// The problem in words.
+    pub problem: Option<String>,
 }
 
 /// A claim in the overview.
@@ -91,6 +93,7 @@ impl World {
             display_name: environment.spec.display_name.clone(),
             claim: environment.claim_name().to_string(),
             phase: environment.status.phase,
+            problem: problem(environment.problem()),
         });
         let claims = self.claims.values().map(|claim| ClaimView {
             name: claim.name().to_owned(),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
+use k8s_openapi::api::authorization::v1::ResourceRule;
 use k8s_openapi::api::core::v1::{Namespace, ResourceQuota, ResourceQuotaSpec, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -148,6 +149,30 @@ fn rules() -> Vec<PolicyRule> {
         rule("", &["persistentvolumeclaims"], &["get", "create", "patch", "delete"]),
         rule("", &["events"], &["list", "watch"]),
     ]
+}
+
+/// Returns the permissions that labs need in a namespace and that are not among those `granted` there: API group, resource
+/// and verb.
+pub fn missing_permissions(granted: &[ResourceRule]) -> Vec<(String, String, String)> {
+    let has = |list: Option<&Vec<String>>, wanted: &str| {
+        list.into_iter().flatten().any(|granted| granted == "*" || granted == wanted)
+    };
+    let grants = |rule: &ResourceRule, (group, resource, verb): &(String, String, String)| {
+        rule.resource_names.as_ref().is_none_or(Vec::is_empty)
+            && has(rule.api_groups.as_ref(), group)
+            && has(rule.resources.as_ref(), resource)
+            && has(Some(&rule.verbs), verb)
+    };
+    let mut missing = Vec::new();
+    for rule in rules() {
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                let wanted = rule.verbs.iter().map(|verb| (group.clone(), resource.clone(), verb.clone()));
+                missing.extend(wanted.filter(|wanted| !granted.iter().any(|rule| grants(rule, wanted))));
+            }
+        }
+    }
+    missing
 }
 
 impl Target {

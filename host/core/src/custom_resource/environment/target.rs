@@ -95,7 +95,7 @@ pub struct TargetStatus {
 /// Where in its life a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TargetPhase {
-    /// It is being made.
+    /// It is being made, has not been checked yet, or its cluster does not answer.
     Pending,
     /// A claim may have it.
     Available,
@@ -103,7 +103,7 @@ pub enum TargetPhase {
     Bound,
     /// Its claim was deleted, and it was kept.
     Released,
-    /// It could not be removed in time. Its removal goes on.
+    /// Labs cannot run in it until somebody intervenes, or it could not be removed in time. The condition says why.
     Failed,
 }
 

@@ -2,11 +2,11 @@
 
 use super::Action;
 use super::conditions::Problem;
-use super::pass::{Pass, is_usable};
+use super::pass::{Pass, is_ready};
 use super::provisioner::provisioning_problem;
 use crate::custom_resource::environment::{
     BIND_COMPLETE, BOUND_BY_CONTROLLER, Claim, ClaimPhase, ClaimRef, DT_PROVISIONER, FINALIZER, IN_POOL,
-    OWNER, RELEASED, ReclaimPolicy, Target, TargetPhase,
+    NAMESPACE_PROVISIONER, OWNER, RELEASED, ReclaimPolicy, Target, TargetPhase, Usability,
 };
 use crate::names::ObjectName;
 
@@ -77,18 +77,39 @@ impl<'a> Pass<'a> {
                 return self.write_claim(claim, next, ClaimPhase::Pending, Some(found));
             }
         }
+        let kept = self.kept_and_unusable(claim).filter(|_| !claim.is_dynamic());
+        if let Some(usability) = kept {
+            return self.write_claim(claim, next, ClaimPhase::Pending, defect(usability));
+        }
         if !claim.is_dynamic()
             && let Some(target) = self.take_free(claim)
         {
             return self.bind(claim, next, target, ClaimPhase::Pending);
         }
-        let found = self.ask_provisioner(&mut next);
+        let found = match self.free_and_unusable(claim).filter(|_| !claim.is_dynamic()) {
+            // The claim may take the target in a moment.
+            Some(Usability::Unchecked) => None,
+            // A claim that is marked for a provisioner takes no target of the site's any more, so only the built-in
+            // provisioner, which is sure to make one, is asked instead.
+            Some(unusable) if !self.has_built_in_provisioner(claim) => defect(unusable),
+            _ => self.ask_provisioner(&mut next),
+        };
         self.write_claim(claim, next, ClaimPhase::Pending, found);
+    }
+
+    fn has_built_in_provisioner(&self, claim: &Claim) -> bool {
+        let class = claim.spec.deployment_target_class_name.as_ref();
+        let class = class.and_then(|class| self.world.class(class.as_str()));
+        class.is_some_and(|class| class.spec.provisioner == NAMESPACE_PROVISIONER)
+            && claim.spec.selector.is_none()
     }
 
     /// Marks the claim for the provisioner of its class. Returns the obstacle, if there is one.
     fn ask_provisioner(&self, next: &mut Claim) -> Option<Problem> {
         let name = next.spec.deployment_target_class_name.clone()?;
+        if next.spec.selector.is_some() {
+            return None;
+        }
         let Some(class) = self.world.class(name.as_str()) else {
             let message = format!("There is no DeploymentTargetClass {name}.");
             return Some(("ClassNotFound".to_owned(), message));
@@ -102,7 +123,7 @@ impl<'a> Pass<'a> {
     /// Binds claim and target. The target is written first, so that it can never belong to two claims. The claim is
     /// written when the new state of the target is observed.
     fn bind(&mut self, claim: &'a Claim, mut next: Claim, target: &'a Target, otherwise: ClaimPhase) {
-        if !is_usable(target) {
+        if !is_ready(target) {
             let found = self.failure(target);
             return self.write_claim(claim, next, otherwise, found);
         }
@@ -113,7 +134,12 @@ impl<'a> Pass<'a> {
                 next.annotate(BOUND_BY_CONTROLLER, "true");
             }
             next.annotate(BIND_COMPLETE, "true");
-            return self.write_claim(claim, next, ClaimPhase::Bound, None);
+            let found = self.defect_or_known(target, &claim.status.conditions);
+            return self.write_claim(claim, next, ClaimPhase::Bound, found);
+        }
+        let usability = self.world.usability(target);
+        if usability != Usability::Usable {
+            return self.write_claim(claim, next, otherwise, defect(usability));
         }
         let owner = claim.annotation(OWNER).map(str::to_owned);
         let target = self.target(target);
@@ -148,6 +174,14 @@ impl<'a> Pass<'a> {
                 release(self.target(target));
             }
         }
+    }
+}
+
+/// Returns the defect as a problem.
+pub(super) fn defect(usability: Usability<'_>) -> Option<Problem> {
+    match usability {
+        Usability::Defective(defect) => Some((defect.reason().to_owned(), defect.to_string())),
+        Usability::Usable | Usability::Unchecked => None,
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Claim, Class, Environment, NAMESPACE, ReclaimPolicy, Target};
+use super::{Claim, Class, Environment, NAMESPACE, ReclaimPolicy, Target, TargetCheck};
 use crate::names::ObjectName;
 
 use binder::is_unused;
@@ -22,6 +22,11 @@ use pass::Pass;
 
 /// The time that the removal of a target may take before the target counts as failed. The removal continues after that.
 const REMOVAL: SignedDuration = SignedDuration::from_mins(2);
+
+/// The time until a defective target is checked again.
+const CHECK_DEFECTIVE: SignedDuration = SignedDuration::from_secs(15);
+/// The time until a usable target is checked again.
+const CHECK_USABLE: SignedDuration = SignedDuration::from_mins(5);
 
 /// All objects on which a decision is based, by name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +44,8 @@ pub struct World {
     pub namespaces: BTreeMap<String, NamespaceState>,
     /// The failure of the last attempt to make or remove the objects of a target, by the uid of the target.
     pub failures: BTreeMap<String, TargetFailure>,
+    /// The last check of each target that the service did not make itself, by the uid of the target.
+    pub checks: BTreeMap<String, TargetCheck>,
 }
 
 impl World {
@@ -131,6 +138,8 @@ pub enum Action {
         /// The action to carry out.
         then: Box<Action>,
     },
+    /// Check whether labs can run in a target that the service did not make itself.
+    Check(Box<Target>),
     /// Make the objects of a target, and record how it is reached.
     Provision(Box<Target>),
     /// Remove the objects of a target that is being deleted.
@@ -153,6 +162,8 @@ impl Action {
             | Self::WriteTarget(target)
             | Self::Provision(target)
             | Self::Deprovision(target) => ("target", target.name()),
+            // A check changes nothing, so it delays no other action on the target.
+            Self::Check(target) => ("check", target.name()),
             Self::DeleteTarget { name, .. } => ("target", name),
             Self::IfClaimIsGone { then, .. } => then.about(),
         }

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 
 use super::conditions::{Problem, set_problem};
 use super::{Action, Reconciled, World};
-use crate::custom_resource::environment::{Claim, ClaimPhase, Environment, EnvironmentPhase, OWNER, Target};
+use crate::custom_resource::environment::{
+    Claim, ClaimPhase, Environment, EnvironmentPhase, OWNER, Target, Usability,
+};
 
 /// One pass over all objects: its input, and the decisions so far.
 pub(super) struct Pass<'a> {
@@ -16,6 +18,8 @@ pub(super) struct Pass<'a> {
     holders: BTreeMap<&'a str, Vec<&'a Target>>,
     /// Free targets by class: those without an owner, and those that are kept for their owner.
     free: BTreeMap<Option<&'a str>, Free<'a>>,
+    /// Free targets in which labs cannot run, or not yet, by class.
+    unusable: BTreeMap<Option<&'a str>, Vec<&'a Target>>,
     /// Targets to write.
     changed: BTreeMap<&'a str, Target>,
     pub(super) done: Reconciled,
@@ -35,22 +39,23 @@ impl<'a> Pass<'a> {
             now,
             holders: BTreeMap::new(),
             free: BTreeMap::new(),
+            unusable: BTreeMap::new(),
             changed: BTreeMap::new(),
             done: Reconciled::default(),
         };
         for target in world.targets.values() {
             match &target.spec.claim_ref {
                 Some(claim) => pass.holders.entry(claim.name.as_str()).or_default().push(target),
-                None if is_usable(target) => pass.add_free(target),
-                None => {}
+                None if !is_ready(target) => {}
+                None if world.usability(target) == Usability::Usable => pass.add_free(target),
+                None => pass.unusable.entry(class_of(target)).or_default().push(target),
             }
         }
         pass
     }
 
     fn add_free(&mut self, target: &'a Target) {
-        let class = target.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
-        let free = self.free.entry(class).or_default();
+        let free = self.free.entry(class_of(target)).or_default();
         let entry = (target.created_at(), target.name());
         match (target.is_released(), target.annotation(OWNER)) {
             (false, _) => {
@@ -70,14 +75,40 @@ impl<'a> Pass<'a> {
         named.filter(|target| target.is_for(claim)).copied().collect()
     }
 
-    /// Takes the best free target for a claim: one that its owner had before, or else the oldest. No other claim gets
-    /// the target in this pass.
+    /// Takes the best free target for a claim: one that its owner had before, or else the oldest that the claim accepts.
+    /// No other claim gets the target in this pass.
     pub(super) fn take_free(&mut self, claim: &'a Claim) -> Option<&'a Target> {
         let class = claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
         let free = self.free.get_mut(&class)?;
-        let of_owner = claim.annotation(OWNER).and_then(|owner| free.of_owners.get_mut(owner)?.pop_first());
-        let (_, name) = of_owner.or_else(|| free.of_nobody.pop_first())?;
-        self.world.targets.get(name)
+        let world = self.world;
+        let take = |from: &mut BTreeSet<(Option<Timestamp>, &'a str)>| {
+            let entry = *from
+                .iter()
+                .find(|(_, name)| world.targets.get(*name).is_some_and(|it| claim.accepts(it)))?;
+            from.remove(&entry);
+            world.targets.get(entry.1)
+        };
+        let of_owner = claim.annotation(OWNER).and_then(|owner| take(free.of_owners.get_mut(owner)?));
+        of_owner.or_else(|| take(&mut free.of_nobody))
+    }
+
+    /// Returns the usability of a target that was kept for the claim's owner, if labs cannot run in it now.
+    pub(super) fn kept_and_unusable(&self, claim: &Claim) -> Option<Usability<'a>> {
+        let owner = claim.annotation(OWNER)?;
+        self.unusable(claim, |target| target.is_released() && target.annotation(OWNER) == Some(owner))
+    }
+
+    /// Returns the usability of a free target that the claim would take if labs could run in it.
+    pub(super) fn free_and_unusable(&self, claim: &Claim) -> Option<Usability<'a>> {
+        self.unusable(claim, |target| !target.is_released())
+    }
+
+    /// Prefers a target that is still to be checked, because it may be usable in a moment.
+    fn unusable(&self, claim: &Claim, is_for: impl Fn(&Target) -> bool) -> Option<Usability<'a>> {
+        let class = claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
+        let of_class = self.unusable.get(&class)?.iter();
+        let found = of_class.filter(|target| claim.accepts(target) && is_for(target));
+        found.map(|target| self.world.usability(target)).min_by_key(|found| *found != Usability::Unchecked)
     }
 
     /// Returns the desired state of a target, as decided so far.
@@ -123,9 +154,12 @@ impl<'a> Pass<'a> {
             } else {
                 EnvironmentPhase::Unbound
             };
-            if environment.status.phase != Some(phase) {
-                let mut next = Environment::clone(environment);
-                next.status.phase = Some(phase);
+            let problem = claim.and_then(Claim::problem);
+            let found = problem.map(|problem| (problem.reason.clone(), problem.message.clone()));
+            let mut next = Environment::clone(environment);
+            next.status.phase = Some(phase);
+            set_problem(&mut next.status.conditions, found, self.now);
+            if next != *environment {
                 self.done.actions.push(Action::WriteEnvironment(Box::new(next)));
             }
         }
@@ -141,7 +175,11 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Returns true if a claim could have the target: the data to reach it is known, and it is not being deleted.
-pub(super) fn is_usable(target: &Target) -> bool {
+fn class_of(target: &Target) -> Option<&str> {
+    target.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref)
+}
+
+/// Returns true if the data to reach the target is known, and the target is not being deleted.
+pub(super) fn is_ready(target: &Target) -> bool {
     !target.is_deleting() && target.spec.kubernetes_credentials.is_some()
 }

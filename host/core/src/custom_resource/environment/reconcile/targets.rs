@@ -1,11 +1,12 @@
 //! Decides on the next state of each target.
 
-use super::binder::release;
-use super::conditions::{Problem, set_problem};
+use super::binder::{defect, release};
+use super::conditions::{Problem, problem, set_problem};
 use super::pass::Pass;
-use super::{Action, NamespaceState, REMOVAL};
+use super::{Action, CHECK_DEFECTIVE, CHECK_USABLE, NamespaceState, REMOVAL};
+use crate::custom_resource::condition::Condition;
 use crate::custom_resource::environment::{
-    Claim, FINALIZER, OWNER, RELEASED, ReclaimPolicy, Target, TargetPhase,
+    Claim, FINALIZER, OWNER, RELEASED, ReclaimPolicy, Target, TargetPhase, Usability,
 };
 use crate::names::ObjectName;
 
@@ -21,6 +22,7 @@ impl<'a> Pass<'a> {
     }
 
     fn follow_target(&mut self, target: &'a Target) {
+        self.check(target);
         if self.is_without_claim(target) {
             return self.abandon(target);
         }
@@ -43,24 +45,64 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Checks a target that the service did not make itself, unless it was checked a short time ago.
+    fn check(&mut self, target: &'a Target) {
+        if target.is_ours() || target.spec.kubernetes_credentials.is_none() {
+            return;
+        }
+        let interval = match self.world.usability(target) {
+            Usability::Unchecked => None,
+            Usability::Usable => Some(CHECK_USABLE),
+            Usability::Defective(_) => Some(CHECK_DEFECTIVE),
+        };
+        let due =
+            interval.and_then(|interval| self.world.checks.get(target.uid())?.at.checked_add(interval).ok());
+        match due.filter(|due| self.now < *due) {
+            Some(due) => self.look_again(due),
+            None => self.done.actions.push(Action::Check(Box::new(target.clone()))),
+        }
+    }
+
+    /// Returns the defect of a target. While it is unknown, the problem that was known before stays.
+    pub(super) fn defect_or_known(&self, target: &Target, known: &[Condition]) -> Option<Problem> {
+        match self.world.usability(target) {
+            Usability::Unchecked => problem(known).map(|known| (known.reason.clone(), known.message.clone())),
+            usability => defect(usability),
+        }
+    }
+
+    /// Returns the phase of a target that no claim has.
+    fn phase_of_free(&self, target: &Target) -> TargetPhase {
+        match self.world.usability(target) {
+            Usability::Usable => TargetPhase::Available,
+            Usability::Unchecked => {
+                let known = target.status.phase.filter(|phase| *phase != TargetPhase::Bound);
+                known.unwrap_or(TargetPhase::Pending)
+            }
+            Usability::Defective(defect) if defect.is_final() => TargetPhase::Failed,
+            Usability::Defective(_) => TargetPhase::Pending,
+        }
+    }
+
     /// Returns the phase of a target, and its problem, if there is one.
     fn phase_of(&self, target: &Target) -> (TargetPhase, Option<Problem>) {
-        let found = self.failure(target);
+        let found = self.failure(target).or_else(|| self.defect_or_known(target, &target.status.conditions));
         if target.spec.kubernetes_credentials.is_none() {
             let failed = self.world.failures.get(target.uid()).is_some_and(|failure| failure.is_final);
             return (if failed { TargetPhase::Failed } else { TargetPhase::Pending }, found);
         }
         let Some(reference) = &target.spec.claim_ref else {
             let released = target.is_released();
-            return (if released { TargetPhase::Released } else { TargetPhase::Available }, found);
+            let phase = if released { TargetPhase::Released } else { self.phase_of_free(target) };
+            return (phase, found);
         };
         match self.other_target(target) {
             Some(other) => {
                 let message = format!("The claim {} has the target {other} already.", reference.name);
-                (TargetPhase::Available, Some(("ClaimTaken".to_owned(), message)))
+                (self.phase_of_free(target), Some(("ClaimTaken".to_owned(), message)))
             }
             None if target.was_given() => (TargetPhase::Bound, found),
-            None => (TargetPhase::Available, found),
+            None => (self.phase_of_free(target), found),
         }
     }
 
