@@ -245,6 +245,8 @@ LIFTS = {
     "service_account_token": True,
 }
 
+ADMINISTRATORS = {"groups": ["ops"], "root": True, "paths": ["/scratch/", "/data"]}
+
 
 @pytest.mark.parametrize(
     ("values", "expected"),
@@ -262,6 +264,33 @@ LIFTS = {
         (
             {"config": {"policies": [{"name": "default", "grants": {"privileged-init": True}}]}},
             {"privilegedInit": True, "podSecurity": ["restricted", "baseline", "privileged"]},
+        ),
+        (
+            {
+                "config": {
+                    "lab": {"container": "lab", "administrators": ADMINISTRATORS},
+                    "policies": [
+                        {"name": "default", "grants": {"administrators": {"groups": ["ops"], "root": True}}},
+                        {
+                            "name": "deny-group",
+                            "grants": {
+                                "administrators": {"groups": ["ops"], "privileged": True, "paths": ["/scratch/a.b", "/"]}
+                            },
+                        },
+                    ],
+                }
+            },
+            {
+                "administratorRoot": True,
+                "administratorPrivileged": False,
+                "administratorPaths": r"/scratch/a\.b(/.*)?|/scratch(/.*)?|/data(/.*)?",
+                "labContainer": "lab",
+                "podSecurity": ["restricted", "baseline", "privileged"],
+            },
+        ),
+        (
+            {"config": {"lab": {"administrators": {"groups": ["ops"], "root": True}}}},
+            {"administratorRoot": False, "podSecurity": ["restricted", "baseline"]},
         ),
         (
             {"config": {"lab": {"security": LIFTS}}},

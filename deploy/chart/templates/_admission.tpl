@@ -95,6 +95,29 @@
 {{- $asRoot = or $asRoot (index $grants "run-as-root-init" | default false) -}}
 {{- $privileged = or $privileged (index $grants "privileged-init" | default false) -}}
 {{- end -}}
+{{- /* What an administrator's lab may do is what both the site and a policy's grant allow. */ -}}
+{{- $site := $lab.administrators | default dict -}}
+{{- $administratorRoot := false -}}
+{{- $administratorPrivileged := false -}}
+{{- $administratorPaths := list -}}
+{{- range $policy := $config.policies -}}
+{{- $granted := (($policy.grants | default dict).administrators | default dict) -}}
+{{- $administratorRoot = or $administratorRoot (and $site.root $granted.root | default false) -}}
+{{- $administratorPrivileged = or $administratorPrivileged (and $site.privileged $granted.privileged | default false) -}}
+{{- range $path := $site.paths -}}
+{{- range $other := $granted.paths -}}
+{{- if or (eq $path $other) (hasPrefix (print (trimSuffix "/" $other) "/") $path) -}}
+{{- $administratorPaths = append $administratorPaths $path -}}
+{{- else if hasPrefix (print (trimSuffix "/" $path) "/") $other -}}
+{{- $administratorPaths = append $administratorPaths $other -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $ofAdministrators := list -}}
+{{- range $path := uniq $administratorPaths -}}
+{{- $ofAdministrators = append $ofAdministrators (print (regexQuoteMeta (trimSuffix "/" $path)) "(/.*)?") -}}
+{{- end -}}
 {{- $ofHub := list -}}
 {{- range $label := list "app" "component" "release" -}}
 {{- if has $label $labels -}}
@@ -102,7 +125,7 @@
 {{- end -}}
 {{- end -}}
 {{- $levels := list "restricted" "baseline" -}}
-{{- if or $paths $privileged $security.unconfined_seccomp -}}
+{{- if or $paths $privileged $security.unconfined_seccomp $administratorPrivileged $ofAdministrators -}}
 {{- $levels = append $levels "privileged" -}}
 {{- end -}}
 {{- if eq (include "wasmspawner.namespaces" .) "retain" -}}
@@ -126,6 +149,10 @@
   "existingAccounts" (uniq $existing | join "|" | replace "." "[.]" | toJson)
   "runAsRootInit" (toJson $asRoot)
   "privilegedInit" (toJson $privileged)
+  "administratorRoot" (toJson $administratorRoot)
+  "administratorPrivileged" (toJson $administratorPrivileged)
+  "administratorPaths" (join "|" $ofAdministrators | toJson)
+  "labContainer" ($lab.container | default "notebook" | toJson)
   "podPatch" (uniq $patches | toJson)
   "hubLabels" (toJson $ofHub)
   "privilegeEscalation" ($security.privilege_escalation | default false | toJson)

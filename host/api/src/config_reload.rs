@@ -102,8 +102,7 @@ impl ConfigReload {
         let mut running = self.running.lock().await;
         let (updated, config, changes) = self.read(&running).await?;
         let methods = self.authenticator.prepare(config.auth.clone()).await?;
-        Rules::new(self.labs.clone())
-            .replace(config)
+        Box::pin(Rules::new(self.labs.clone()).replace(config))
             .await
             .map_err(|error| ReloadError::Policy(error.to_string()))?;
         self.authenticator.replace(methods);

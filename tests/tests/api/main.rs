@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "skipped tests are printed")]
 
+mod administrators;
 mod auth_headers;
 mod auth_jupyterhub;
 mod auth_oidc;

@@ -5,7 +5,7 @@ use wasmspawner_core::config::lab::{LabConfig, LabSection, SiteSecretData};
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::lab::LabKey;
 use wasmspawner_core::names::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, Username};
-use wasmspawner_core::policy::compose::compose;
+use wasmspawner_core::policy::compose::{PodOwner, compose};
 use wasmspawner_core::policy::spawn::SpawnRequest;
 use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{Author, ChainAnswer, Grants, ImageInputs, LabServer, Options, SpawnInputs};
@@ -53,6 +53,7 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
         site_secrets: SiteSecretData::new(),
         provisioned: false,
         images: ImageInputs::default(),
+        pod: PodOwner::Lab,
     });
     build(&spawn.unwrap())
 }

@@ -70,6 +70,7 @@ async fn numbers(State((readiness, metrics)): State<(Readiness, Metrics)>) -> Re
     for status in LabStatus::ALL {
         metrics.set_labs(status, statuses.iter().filter(|(_, of_lab)| *of_lab == status).count());
     }
+    metrics.set_lifted_labs(labs.count_lifted());
     for (kind, status, count) in labs.count_children() {
         metrics.set_children(kind, status, count);
     }

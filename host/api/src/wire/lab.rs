@@ -64,6 +64,10 @@ pub(crate) struct Lab {
     restarts: u32,
     /// The exit code of the lab's program, if the lab failed because that ended; null otherwise.
     exit_code: Option<i32>,
+    /// The parts of the security baseline that are lifted, because the lab is an administrator's: `root`, `privileged`, and
+    /// paths of the node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lifted: Vec<String>,
     /// The policies that decided about the lab, in the order in which they were asked.
     policy: Vec<DecidedBy>,
     /// The lab's fields by who decided them, such as a policy, or a policy by one of its grants; only for administrators.
@@ -117,7 +121,7 @@ impl Lab {
     pub(crate) fn from_snapshot(lab: &LabSnapshot, permit: Permit) -> Self {
         let key = lab.key.clone();
         let LabDetails { description, env, started_at } = LabDetails::clone(&lab.about);
-        let LabDescription { options, uid, gid, groups, quotas, image, policies, decided_by, .. } =
+        let LabDescription { options, uid, gid, groups, quotas, image, policies, decided_by, lifted, .. } =
             LabDescription::clone(&description);
         Self {
             username: key.lab.user.into(),
@@ -140,6 +144,7 @@ impl Lab {
             started_at: started_at.map(|at| at.to_string()),
             restarts: lab.restarts,
             exit_code: lab.exit_code,
+            lifted,
             policy: policies.into_iter().map(DecidedBy::from).collect(),
             decided_by: for_administrators(decided_by, permit),
         }

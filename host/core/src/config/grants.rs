@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::administrators::AdministratorLifts;
 use crate::names::ObjectName;
 use crate::values::path;
 use crate::values::port_range::PortRange;
@@ -40,6 +41,9 @@ pub struct Grants {
     /// Names of service accounts in the lab's namespace under which labs may run. They are the operator's: the service
     /// never makes, changes or deletes them.
     pub service_accounts: Vec<ObjectName>,
+    /// Parts of the security baseline that the policy may lift in labs of administrators: what `lab.administrators` of the
+    /// site allows, too.
+    pub administrators: Option<AdministratorLifts>,
 }
 
 /// One kind of grant.
@@ -66,6 +70,8 @@ pub enum Grant {
     Ports,
     /// See [`Grants::service_accounts`].
     ServiceAccounts,
+    /// See [`Grants::administrators`].
+    Administrators,
 }
 
 impl fmt::Display for Grant {
@@ -81,13 +87,14 @@ impl fmt::Display for Grant {
             Self::Metadata => "metadata",
             Self::Ports => "ports",
             Self::ServiceAccounts => "service-accounts",
+            Self::Administrators => "administrators",
         })
     }
 }
 
 /// A setting in a policy's answer that its grants do not allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{author}: `{field}` needs the grant `{grant}`{}", Wanted(.wanted))]
+#[error("{author}: `{field}` needs the grant `{grant}`{}", Wanted(*.grant, .wanted.as_deref()))]
 pub struct GrantViolation {
     /// The author of the answer, such as "policy `site`".
     pub author: String,
@@ -99,11 +106,19 @@ pub struct GrantViolation {
     pub wanted: Option<String>,
 }
 
-struct Wanted<'a>(&'a Option<String>);
+struct Wanted<'a>(Grant, Option<&'a str>);
 
 impl fmt::Display for Wanted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |wanted| write!(f, " for `{wanted}`"))
+        let Self(grant, wanted) = self;
+        wanted.map_or(Ok(()), |wanted| write!(f, " for `{wanted}`"))?;
+        if *grant == Grant::Administrators {
+            f.write_str(
+                ", and the site has to allow the same in `lab.administrators`, both for a group of the lab's user; kernels, Dask \
+                 pools and labs in the pods of others never have it",
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -140,6 +155,7 @@ impl Grants {
             (Grant::Metadata, !self.metadata.is_empty()),
             (Grant::Ports, !self.ports.is_empty()),
             (Grant::ServiceAccounts, !self.service_accounts.is_empty()),
+            (Grant::Administrators, self.administrators.is_some()),
         ];
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(grant, _)| grant).collect()
     }
@@ -163,6 +179,8 @@ impl Grants {
                     key == granted || granted.ends_with('/') && key.starts_with(granted.as_str())
                 })
             }),
+            // The lab's user decides about these, see `LiftRules`.
+            Grant::Administrators => false,
             Grant::ServiceAccounts => {
                 listed(&|name| self.service_accounts.iter().any(|granted| granted.as_str() == name))
             }
@@ -191,6 +209,7 @@ mod tests {
             ("metadata: [sidecar.istio.io/]", Grant::Metadata),
             ("ports: [8787, 9000-9099]", Grant::Ports),
             ("service-accounts: [reader]", Grant::ServiceAccounts),
+            ("administrators: {groups: [ops], root: true}", Grant::Administrators),
         ] {
             assert_eq!(serde_saphyr::from_str::<Grants>(yaml).unwrap().given(), [grant], "{yaml}");
         }

@@ -1,5 +1,6 @@
 //! The configuration: one file per section, each with the section as it is written and its validated form.
 
+pub mod administrators;
 pub mod grants;
 pub mod token_claims;
 

@@ -163,7 +163,15 @@ pub(super) fn check(policies: &[PolicyConfig]) -> Vec<InvalidSetting> {
     let candidates = policies.iter().enumerate().filter_map(source_of_candidate);
     let data = policies.iter().enumerate().flat_map(data_of_policy);
     let keys = policies.iter().enumerate().filter_map(keys_of_policy);
-    duplicate_policy(policies).into_iter().chain(sources).chain(candidates).chain(data).chain(keys).collect()
+    let administrators = policies.iter().enumerate().filter_map(administrators_of_policy);
+    let of_each = sources.chain(candidates).chain(data).chain(keys).chain(administrators);
+    duplicate_policy(policies).into_iter().chain(of_each).collect()
+}
+
+/// A grant for administrators allows something to somebody.
+fn administrators_of_policy((index, policy): (usize, &PolicyConfig)) -> Option<InvalidSetting> {
+    let (key, problem) = policy.grants.administrators.as_ref()?.problem()?;
+    Some(InvalidSetting::new(format!("policies[{index}].grants.administrators.{key}"), problem))
 }
 
 /// No key at all would be a policy that nobody can sign.

@@ -7,14 +7,20 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::{fs_group, metadata};
-use crate::policy::{SecurityProfile, ValidatedSpawn};
+use crate::names::labels::LIFTED_LABEL;
+use crate::policy::{Lifted, SecurityProfile, ValidatedSpawn};
 
 /// Overwrites the settings that the baseline decides.
 pub(super) fn apply(pod: &mut Pod, spawn: &ValidatedSpawn) {
     let whose = metadata::of_lab(spawn, &spawn.names.pod);
     pod.metadata.name = whose.name;
     pod.metadata.namespace = whose.namespace;
-    pod.metadata.labels.get_or_insert_default().extend(whose.labels.unwrap_or_default());
+    let labels = pod.metadata.labels.get_or_insert_default();
+    labels.extend(whose.labels.unwrap_or_default());
+    labels.remove(LIFTED_LABEL);
+    if !spawn.lifted.is_empty() {
+        labels.insert(LIFTED_LABEL.to_owned(), "true".to_owned());
+    }
     pod.metadata.annotations.get_or_insert_default().extend(whose.annotations.unwrap_or_default());
 
     let Some(spec) = &mut pod.spec else { return };
@@ -25,7 +31,9 @@ pub(super) fn apply(pod: &mut Pod, spawn: &ValidatedSpawn) {
     spec.enable_service_links = Some(false);
     spec.security_context = Some(pod_context(spawn));
     for container in &mut spec.containers {
-        apply_to_container(container, lab_context(spawn));
+        let is_lab = container.name == spawn.config.container.as_str();
+        let context = if is_lab { own_context(spawn) } else { lab_context(spawn) };
+        apply_to_container(container, context);
     }
     for container in spec.init_containers.iter_mut().flatten() {
         let asked = spawn.init_containers.iter().find(|init| init.name == container.name);
@@ -79,6 +87,27 @@ fn lab_context(spawn: &ValidatedSpawn) -> SecurityContext {
         run_as_non_root: Some(true),
         ..SecurityContext::default()
     }
+}
+
+/// Builds the security context of the lab's own container, which may be an administrator's.
+fn own_context(spawn: &ValidatedSpawn) -> SecurityContext {
+    let Lifted { root, privileged, .. } = spawn.lifted;
+    let mut context = lab_context(spawn);
+    if root {
+        context.run_as_user = Some(0);
+        context.run_as_group = Some(0);
+        context.run_as_non_root = Some(false);
+    }
+    if privileged {
+        context.privileged = Some(true);
+    }
+    if root || privileged {
+        // Kubernetes refuses a privileged container that may not gain privileges, and root without capabilities could not
+        // even change a file's owner.
+        context.allow_privilege_escalation = Some(true);
+        context.capabilities = None;
+    }
+    context
 }
 
 /// Builds the security context of an init container's profile. The grants for all but the first profile were checked

@@ -23,6 +23,8 @@ pub const SPAWN_LABEL: &str = "wasmspawner.io/spawn";
 pub const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
 /// The value of [`COMPONENT_LABEL`] of the `ConfigMap` that holds a lab's environment.
 pub const LAB_ENV: &str = "environment";
+/// Label of the pod of an administrator's lab that has less than the whole security baseline; its value is `true`.
+pub const LIFTED_LABEL: &str = "wasmspawner.io/lifted";
 /// The value of [`COMPONENT_LABEL`] of the pod of a kernel.
 pub const KERNEL: &str = "kernel";
 /// The value of [`COMPONENT_LABEL`] of the pod of a Dask pool's scheduler.

@@ -22,6 +22,15 @@ pub struct ChainAnswer {
     pub files: Vec<TextFile>,
 }
 
+impl ChainAnswer {
+    /// Returns true if the answer decides about anything of the lab.
+    pub(super) fn decides_something(&self) -> bool {
+        self.customization != Customization::default()
+            || self.server != LabServer::default()
+            || !self.files.is_empty()
+    }
+}
+
 /// The author of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Author {

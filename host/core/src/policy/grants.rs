@@ -1,14 +1,16 @@
 //! Finds the settings in an answer that need a grant, and checks that its policy has the grant.
 
+use super::lifted::LiftRules;
 use super::{
     ChainAnswer, ClaimSource, Customization, EnvValue, EnvVar, Pair, SecurityProfile, VolumeSource, pod_patch,
 };
 use crate::config::grants::{Grant, GrantViolation, Need};
 
-/// Checks a policy's answer against its grants, and returns the grants that it used. `reserved` returns whether the
-/// site reserves the environment variable of that name.
+/// Checks a policy's answer against its grants, and returns the grants that it used. `lifts` decides about the security
+/// baseline; `reserved` returns whether the site reserves the environment variable of that name.
 pub(crate) fn check(
     answer: &ChainAnswer,
+    lifts: LiftRules<'_>,
     reserved: impl Fn(&str) -> bool,
 ) -> Result<Vec<Need>, Vec<GrantViolation>> {
     let port = answer.server.port.map(|port| Need {
@@ -16,10 +18,13 @@ pub(crate) fn check(
         grant: Grant::Ports,
         wanted: Some(port.to_string()),
     });
-    let (granted, denied): (Vec<_>, Vec<_>) = needs(&answer.customization, reserved)
-        .into_iter()
-        .chain(port)
-        .partition(|need| answer.grants.cover(need));
+    let (mut granted, mut denied) = (Vec::new(), Vec::new());
+    for need in needs(&answer.customization, lifts, reserved).into_iter().chain(port) {
+        match lifts.cover(&answer.grants, need) {
+            Ok(need) => granted.push(need),
+            Err(need) => denied.push(need),
+        }
+    }
     if denied.is_empty() {
         Ok(granted)
     } else {
@@ -28,7 +33,7 @@ pub(crate) fn check(
 }
 
 /// Returns every setting in an answer that needs a grant, in the order of the answer's fields.
-fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
+fn needs(asked: &Customization, lifts: LiftRules<'_>, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut need = |field: String, grant, wanted| needs.push(Need { field, grant, wanted });
     let mut secrets_of = |prefix: &str, env: &[EnvVar]| {
@@ -53,10 +58,18 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
         }
     }
     if let Some(patch) = &asked.pod_patch {
-        for path in pod_patch::paths(patch).into_iter().filter(|path| path != pod_patch::SERVICE_ACCOUNT) {
+        let reach = pod_patch::reach(patch);
+        // The baseline replaces what other containers ask for.
+        let asked: Vec<_> = reach.lifts.into_iter().filter(|(name, _)| name == lifts.container).collect();
+        let has_own_grant = |path: &str| {
+            path == pod_patch::SERVICE_ACCOUNT || !asked.is_empty() && pod_patch::LIFTS.contains(&path)
+        };
+        for path in pod_patch::paths(patch).into_iter().filter(|path| !has_own_grant(path)) {
             need("pod_patch".to_owned(), Grant::PodPatch, Some(path));
         }
-        let reach = pod_patch::reach(patch);
+        for (_, lift) in asked.into_iter().filter(|_| !lifts.is_child) {
+            need("pod_patch".to_owned(), Grant::Administrators, Some(lift.to_string()));
+        }
         for path in reach.host_paths {
             need("pod_patch".to_owned(), Grant::HostPath, Some(path));
         }
@@ -129,6 +142,9 @@ mod tests {
     use crate::config::grants::Grants;
     use crate::policy::{Author, LabServer};
 
+    /// The rules of a lab whose baseline nothing lifts.
+    const NO_LIFTS: LiftRules<'_> = LiftRules { container: "notebook", site: None, is_child: false };
+
     fn answer(asked: &Customization, grants: &Grants) -> ChainAnswer {
         ChainAnswer {
             author: Author::Policy("greedy".to_owned()),
@@ -147,9 +163,9 @@ mod tests {
             ..answer(&Customization::default(), &serde_saphyr::from_str("ports: [8787, 9000-9099]").unwrap())
         };
         for port in [8787, 9000, 9099] {
-            assert_eq!(check(&asked(port), |_| false).unwrap()[0].grant, Grant::Ports);
+            assert_eq!(check(&asked(port), NO_LIFTS, |_| false).unwrap()[0].grant, Grant::Ports);
         }
-        let violations = check(&asked(22), |_| false).unwrap_err();
+        let violations = check(&asked(22), NO_LIFTS, |_| false).unwrap_err();
         assert_eq!(violations[0].to_string(), "policy `greedy`: `port` needs the grant `ports` for `22`");
     }
 
@@ -173,7 +189,7 @@ pod_patch: '{"metadata":{"annotations":{"sidecar.istio.io/inject":"false","plain
         )
         .unwrap();
         let patch = Grants { pod_patch: vec!["metadata".to_owned()], ..Grants::default() };
-        let violations = check(&answer(&asked, &patch), |_| false).unwrap_err();
+        let violations = check(&answer(&asked, &patch), NO_LIFTS, |_| false).unwrap_err();
         let wanted: Vec<_> = violations.iter().filter_map(|one| one.wanted.as_deref()).collect();
         let of_pod = ["component", "sidecar.istio.io/inject", "app", "k8s.v1.cni.cncf.io/networks"];
         assert_eq!(wanted, [&of_pod[..], &["velero.io/exclude-from-backup", "nfs.io/storage-path"]].concat());
@@ -182,7 +198,7 @@ pod_patch: '{"metadata":{"annotations":{"sidecar.istio.io/inject":"false","plain
         let all = ["component", "sidecar.istio.io/", "app", "k8s.v1.cni.cncf.io/", "velero.io/", "nfs.io/"]
             .map(str::to_owned)
             .to_vec();
-        assert!(check(&answer(&asked, &Grants { metadata: all, ..patch }), |_| false).is_ok());
+        assert!(check(&answer(&asked, &Grants { metadata: all, ..patch }), NO_LIFTS, |_| false).is_ok());
     }
 
     #[test]
@@ -190,12 +206,12 @@ pod_patch: '{"metadata":{"annotations":{"sidecar.istio.io/inject":"false","plain
         let asked: Customization =
             serde_saphyr::from_str(r#"pod_patch: '{"spec":{"serviceAccountName":"reader"}}'"#).unwrap();
         let whole_pod = Grants { pod_patch: vec!["spec".to_owned()], ..Grants::default() };
-        let violations = check(&answer(&asked, &whole_pod), |_| false).unwrap_err();
+        let violations = check(&answer(&asked, &whole_pod), NO_LIFTS, |_| false).unwrap_err();
         let expected = "policy `greedy`: `pod_patch` needs the grant `service-accounts` for `reader`";
         assert_eq!(violations.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
         for (granted, allowed) in [("[reader]", true), ("[read, reader-2]", false)] {
             let grants: Grants = serde_saphyr::from_str(&format!("service-accounts: {granted}")).unwrap();
-            assert_eq!(check(&answer(&asked, &grants), |_| false).is_ok(), allowed, "{granted}");
+            assert_eq!(check(&answer(&asked, &grants), NO_LIFTS, |_| false).is_ok(), allowed, "{granted}");
         }
     }
 
@@ -214,7 +230,7 @@ pod_patch: '{"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["db"]}]}}'
     #[test]
     fn each_privileged_part_needs_its_grant() {
         let asked: Customization = serde_saphyr::from_str(GREEDY).unwrap();
-        let violations = check(&answer(&asked, &Grants::default()), |_| false).unwrap_err();
+        let violations = check(&answer(&asked, &Grants::default()), NO_LIFTS, |_| false).unwrap_err();
         let messages: Vec<String> = violations.iter().map(ToString::to_string).collect();
         assert_eq!(
             messages,
@@ -237,9 +253,12 @@ pod_patch: '{"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["db"]}]}}'
             "{privileged-init: true, host-path: [/data], secrets: [db, creds], pod-patch: [spec.hostAliases]}",
         )
         .unwrap();
-        assert_eq!(check(&answer(&asked, &grants), |_| false).unwrap().len(), 7);
+        assert_eq!(check(&answer(&asked, &grants), NO_LIFTS, |_| false).unwrap().len(), 7);
         let narrower = Grants { host_path: vec!["/data/shar".to_owned()], ..grants };
-        assert_eq!(check(&answer(&asked, &narrower), |_| false).unwrap_err()[0].grant, Grant::HostPath);
+        assert_eq!(
+            check(&answer(&asked, &narrower), NO_LIFTS, |_| false).unwrap_err()[0].grant,
+            Grant::HostPath
+        );
     }
 
     #[test]

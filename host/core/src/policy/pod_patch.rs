@@ -5,11 +5,19 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Pod, Volume};
 use serde_json::Value;
 
+use crate::config::administrators::Lift;
 use crate::names::ObjectName;
 use crate::values::path;
 
 /// The field with the name of the pod's service account. It needs a grant of its own.
 pub(crate) const SERVICE_ACCOUNT: &str = "spec.serviceAccountName";
+
+/// The fields with which a patch asks for a lift of the baseline. They need the grant for it, and no other.
+pub(crate) const LIFTS: [&str; 3] = [
+    "spec.containers.name",
+    "spec.containers.securityContext.privileged",
+    "spec.containers.securityContext.runAsUser",
+];
 
 /// Parses a patch into Kubernetes' own types. Unknown fields are refused, so that a misspelt field is an error instead
 /// of being ignored.
@@ -111,6 +119,8 @@ pub(crate) struct PatchTargets {
     pub(crate) metadata: Vec<String>,
     /// The service account.
     pub(crate) service_account: Option<ObjectName>,
+    /// The parts of the security baseline that a container is to be without, each with the container's name.
+    pub(crate) lifts: Vec<(String, Lift)>,
 }
 
 impl PatchTargets {
@@ -135,6 +145,14 @@ pub(crate) fn reach(patch: &str) -> PatchTargets {
     let Some(spec) = pod.spec else { return reach };
     reach.service_account = spec.service_account_name.and_then(|name| ObjectName::parse(name).ok());
     spec.volumes.into_iter().flatten().for_each(|volume| reach.add(volume));
+    for container in &spec.containers {
+        let context = container.security_context.as_ref();
+        let root = context.and_then(|context| context.run_as_user) == Some(0);
+        let privileged = context.and_then(|context| context.privileged) == Some(true);
+        let lifts = [(root, Lift::Root), (privileged, Lift::Privileged)];
+        let lifts = lifts.into_iter().filter(|(is_asked, _)| *is_asked);
+        reach.lifts.extend(lifts.map(|(_, lift)| (container.name.clone(), lift)));
+    }
     for container in spec.containers.into_iter().chain(spec.init_containers.into_iter().flatten()) {
         let whole = container.env_from.into_iter().flatten().filter_map(|from| from.secret_ref);
         reach.secrets.extend(whole.map(|secret| secret.name));

@@ -38,6 +38,10 @@ pub struct LabDescription {
     /// Which fields of the lab who decided; empty until the policies have decided.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub decided_by: FieldsBySource,
+    /// The parts of the security baseline that are lifted, because the lab is an administrator's: `root`, `privileged`, and
+    /// paths of the node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lifted: Vec<String>,
     /// Environment variables whose values are not in the lab's `ConfigMap`, and the text that is shown in place of the
     /// values: credentials, and values that only the pod knows.
     pub hidden_env: BTreeMap<String, String>,

@@ -12,7 +12,8 @@ use wasmspawner_core::policy::spawn::SpawnRequest;
 use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{
     Author, ChainAnswer, Customization, Grants, ImageInputs, LabServer, Options, SpawnInputs, SpawnRejected,
-    TextFile, ValidatedSpawn, compose::Source, compose::compose,
+    TextFile, ValidatedSpawn,
+    compose::{PodOwner, Source, compose},
 };
 use wasmspawner_core::users::identity::Identity;
 use wasmspawner_core::users::quota::Quota;
@@ -44,6 +45,10 @@ pub(crate) struct Case {
     pub(crate) secrets: BTreeMap<ObjectName, BTreeMap<String, String>>,
     #[serde(default)]
     pub(crate) provisioned: bool,
+    #[serde(default)]
+    pub(crate) is_child: bool,
+    #[serde(default)]
+    pub(crate) in_workload: bool,
 }
 
 #[derive(Clone, Deserialize)]
@@ -109,6 +114,11 @@ impl Case {
             site_secrets,
             provisioned: self.provisioned,
             images: ImageInputs::default(),
+            pod: match (self.is_child, self.in_workload) {
+                (true, _) => PodOwner::Child,
+                (false, true) => PodOwner::Workload,
+                (false, false) => PodOwner::Lab,
+            },
         })
     }
 

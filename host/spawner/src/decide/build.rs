@@ -10,7 +10,7 @@ use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, Time
 use wasmspawner_core::manifest::{self, IssuedCertificate, LabObject, PartConflict, PoolObjects, PoolParts};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
-    self, ImageInputs, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
+    self, ImageInputs, PodOwner, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
 use wasmspawner_core::policy::{ChainAnswer, LabRequest};
 use wasmspawner_core::record::LabDescription;
@@ -54,6 +54,11 @@ pub(super) fn compose_answers(
             chosen: approved.image.clone(),
             inventory: rules.policies.inventory().registries(),
             unpinned: rules.config.images.unpinned,
+        },
+        pod: match (&approved.child, &cluster.workload) {
+            (Some(_), _) => PodOwner::Child,
+            (None, Some(_)) => PodOwner::Workload,
+            (None, None) => PodOwner::Lab,
         },
         port: cluster.workload.as_ref().map(|workload| workload.port),
     };

@@ -35,6 +35,7 @@ pub(crate) fn details(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: 
             })
             .collect(),
         decided_by: BTreeMap::new(),
+        lifted: spawn.lifted.names(),
         hidden_env: BTreeMap::new(),
         kernel: None,
         pool: None,

@@ -193,6 +193,14 @@ impl Labs {
         labs
     }
 
+    /// The number of labs with less than the security baseline.
+    pub fn count_lifted(&self) -> usize {
+        let is_lifted = |lab: &LabSnapshot| !lab.about.description.lifted.is_empty();
+        let registry = self.registry();
+        let views = registry.iter().map(|(_, handle)| handle.view.borrow());
+        views.filter(|view| view.snapshot.as_deref().is_some_and(is_lifted)).count()
+    }
+
     /// The labs that have changed since a revision, or all labs if that revision is not known.
     pub fn changes(&self, since: Option<&str>) -> Result<LabChanges, SpawnError> {
         self.require_certain()?;

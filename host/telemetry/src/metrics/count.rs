@@ -47,6 +47,11 @@ impl Metrics {
         self.reloads.missing.set(missing.into());
     }
 
+    /// Sets the number of labs with less than the security baseline.
+    pub fn set_lifted_labs(&self, count: usize) {
+        set(&self.lifted_labs, count);
+    }
+
     /// Sets the number of records that cannot be read.
     pub fn set_unreadable_records(&self, count: usize) {
         set(&self.unreadable_records, count);

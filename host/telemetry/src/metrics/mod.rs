@@ -58,6 +58,7 @@ pub struct Metrics {
     in_progress_limit: Gauge,
     stages: Histograms<StageLabel>,
     labs: Family<StatusLabel, Gauge>,
+    lifted_labs: Gauge,
     children: Family<ChildLabels, Gauge>,
     environments: EnvironmentMetrics,
     child_starts: Family<ChildOutcomeLabels, Counter>,
@@ -117,6 +118,10 @@ impl Metrics {
             ),
             stages: register.seconds("stage", "Time labs spent in a stage", stage_seconds),
             labs: register.plain("labs", "Labs, by status"),
+            lifted_labs: register.plain(
+                "lifted_labs",
+                "Labs of administrators with less than the security baseline (lab.administrators)",
+            ),
             environments: EnvironmentMetrics::new(&mut register),
             children: register.plain("children", "Kernels and Dask pools, by status"),
             child_starts: register.plain("child_starts", "Starts of kernels and Dask pools that ended"),

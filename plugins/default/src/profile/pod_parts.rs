@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use wasmspawner_sdk::Section;
 
 /// The keys, each with the part of the patch that it becomes.
-const KEYS: [(&str, Part); 14] = [
+const KEYS: [(&str, Part); 16] = [
+    ("privileged", Part::Lift("privileged")),
+    ("uid", Part::Lift("runAsUser")),
     ("image_pull_policy", Part::Container("imagePullPolicy")),
     ("lifecycle_hooks", Part::Container("lifecycle")),
     ("extra_container_config", Part::WholeContainer),
@@ -62,6 +64,9 @@ enum Part {
     Container(&'static str),
     /// Fields of the lab's container.
     WholeContainer,
+    /// A field of the security context of the lab's container, with which a part of the baseline is lifted for
+    /// administrators.
+    Lift(&'static str),
     /// Containers beside that of the lab.
     Containers,
     /// A field of the pod's spec.
@@ -116,11 +121,16 @@ impl PodParts {
     /// The patch for a lab whose container has this name; `None` if nothing is set.
     pub(super) fn patch(&self, container: &str) -> Option<String> {
         let (mut spec, mut lab, mut beside) = (json!({}), Map::new(), Vec::new());
+        let mut lifts = Map::new();
         for (key, part) in KEYS {
             let Some(value) = self.0.get(key).filter(|value| !is_nothing(value)) else { continue };
             match part {
                 Part::Container(field) => {
                     lab.insert(field.to_owned(), value.clone());
+                }
+                Part::Lift(_) if *value == false => {}
+                Part::Lift(field) => {
+                    lifts.insert(field.to_owned(), value.clone());
                 }
                 Part::WholeContainer => lab.extend(fields(value)),
                 Part::Containers => beside.extend(items(value)),
@@ -128,6 +138,9 @@ impl PodParts {
                 Part::List(place) => put(&mut spec, place, Value::Array(items(value))),
                 Part::WholePod => merge(&mut spec, &Value::Object(fields(value))),
             }
+        }
+        if !lifts.is_empty() {
+            lab.insert("securityContext".to_owned(), Value::Object(lifts));
         }
         if !lab.is_empty() {
             lab.insert("name".to_owned(), container.into());
@@ -148,6 +161,14 @@ fn problem(part: Part, value: &Value) -> Option<String> {
             let known =
                 matches!(value.as_str(), Some("Always" | "IfNotPresent" | "Never")) || value.is_null();
             return (!known).then(|| "must be Always, IfNotPresent or Never".to_owned());
+        }
+        Part::Lift("privileged") if !value.is_boolean() && !value.is_null() => "true or false",
+        Part::Lift("runAsUser") if *value != 0 && !value.is_null() => {
+            return Some(
+                "comes from the identity provider, or from `auth.identities` of the service; only 0 can be here, for labs of \
+                 administrators that run as root"
+                    .to_owned(),
+            );
         }
         Part::Pod(_) if !value.is_string() && !value.is_null() => "a text",
         Part::Containers | Part::List(_) if !value.is_array() && !value.is_object() && !value.is_null() => {
@@ -288,6 +309,20 @@ mod tests {
     }
 
     #[test]
+    fn labs_of_administrators_ask_for_what_is_lifted() {
+        let of = |context: Value| json!({"spec": {"containers": [{"name": "notebook", "securityContext": context}]}});
+        assert_eq!(
+            patch(&[json!({"privileged": true, "uid": 0})]),
+            of(json!({"privileged": true, "runAsUser": 0}))
+        );
+        assert_eq!(
+            patch(&[json!({"privileged": true, "uid": 0}), json!({"privileged": false})]),
+            of(json!({"runAsUser": 0}))
+        );
+        assert_eq!(patch(&[json!({"privileged": false, "uid": null})]), Value::Null);
+    }
+
+    #[test]
     fn a_list_takes_the_place_of_an_earlier_one() {
         let one = |name: &str| json!({"extra_containers": [{"name": name}]});
         assert_eq!(patch(&[one("a"), one("b")]), json!({"spec": {"containers": [{"name": "b"}]}}));
@@ -297,6 +332,8 @@ mod tests {
     #[test]
     fn what_the_service_decides_is_refused() {
         for (given, says) in [
+            (json!({"privileged": "yes"}), "must be true or false"),
+            (json!({"uid": 1000}), "comes from the identity provider"),
             (json!({"extra_pod_config": {"hostNetwork": true}}), "`hostNetwork` is decided by the service"),
             (json!({"extra_pod_config": {"service_account_name": "x"}}), "`serviceAccountName` is decided"),
             (json!({"extra_container_config": {"securityContext": {}}}), "`securityContext` is decided"),

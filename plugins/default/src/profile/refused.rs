@@ -17,11 +17,11 @@ const REFUSED: [(&[&str], &str); 7] = [
         "cannot be set here; give the service the Secret in `lab.secrets`, with `pull_secret: true`",
     ),
     (
-        &["uid", "gid", "fs_gid", "supplemental_gids"],
+        &["gid", "fs_gid", "supplemental_gids"],
         "comes from the identity provider, or from `auth.identities` of the service",
     ),
     (
-        &["privileged", "allow_privilege_escalation", "container_security_context", "pod_security_context"],
+        &["allow_privilege_escalation", "container_security_context", "pod_security_context"],
         "cannot be set here; `lab.security` of the service says what every lab may do",
     ),
     (

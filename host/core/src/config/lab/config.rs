@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::user_files::HOME;
 use super::{ENV_KEY_PREFIX, LabSection, LabService, REQUEST_KEY, ReservedEnv, SecretKey, TOKEN_KEY, files};
 use crate::config::NamespaceReclaim;
+use crate::config::administrators::AdministratorLifts;
 use crate::names::{EnvName, Fields, LabelKey, LabelValue, Template, TemplateScope};
 use crate::users::identity::{Identity, in_user_files};
 use crate::values::field_error::FieldError;
@@ -142,6 +143,11 @@ impl LabConfig {
             errors.push(FieldError::new("lab.secrets_path", format!("{path:?} is not an absolute path")));
         }
         errors.extend(config.service.as_ref().and_then(LabService::check));
+        let of_administrators = config.administrators.as_ref().and_then(AdministratorLifts::problem);
+        errors.extend(
+            of_administrators
+                .map(|(key, problem)| FieldError::new(format!("lab.administrators.{key}"), problem)),
+        );
         if config.port == 0 {
             errors.push(FieldError::new("lab.port", "must be 1 to 65535"));
         }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArgoCd, FsGroup, LabService, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
+use crate::config::administrators::AdministratorLifts;
 use crate::names::{DnsLabel, EnvName, LabelKey, ObjectName};
 
 /// What every lab of this site has. Strings marked *template* may contain the fields of the name templates, such as
@@ -64,6 +65,10 @@ pub struct LabSection {
     pub max_time_limits: MaxTimeLimits,
     /// Parts of the security baseline that are lifted for every lab of the site.
     pub security: SecurityLifts,
+    /// Parts of the security baseline that policies may lift in labs that administrators start for themselves. Each policy
+    /// that does so needs the grant `administrators`, too. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub administrators: Option<AdministratorLifts>,
     /// A service account in the namespace of labs under which all labs run, unless a policy names another one. It is the
     /// operator's: the service never makes, changes or deletes it. Default: each lab has an account of its own, without
     /// permissions.
@@ -105,6 +110,7 @@ impl Default for LabSection {
             request_env_is_secret: false,
             max_time_limits: MaxTimeLimits::default(),
             security: SecurityLifts::default(),
+            administrators: None,
             service_account: None,
             fs_group: FsGroup::default(),
             scheduler_name: None,

@@ -33,8 +33,21 @@ pub struct SpawnInputs<'a> {
     pub provisioned: bool,
     /// The inputs for the lab's image.
     pub images: ImageInputs,
+    /// The owner of the pod that is composed.
+    pub pod: PodOwner,
     /// The port of a lab that shares its pod with other containers, unless a policy decides the port.
     pub port: Option<u16>,
+}
+
+/// The owner of a pod that is composed. The security baseline can be lifted in pods of labs alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodOwner {
+    /// A lab.
+    Lab,
+    /// A kernel or a Dask pool of a lab.
+    Child,
+    /// A workload that gets the lab in its own pods.
+    Workload,
 }
 
 /// The image that the user chose, the inventory of the registries, and the rule for unpinned images.

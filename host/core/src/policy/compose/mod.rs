@@ -23,7 +23,7 @@ mod workload_access;
 pub use crate::values::credential::REDACTED;
 pub use env::{LabEnv, LabValue};
 pub use image::IMAGE_OF_LAB;
-pub use inputs::{ImageInputs, SpawnInputs};
+pub use inputs::{ImageInputs, PodOwner, SpawnInputs};
 pub use lab_server::CheckedProbe;
 pub use provenance::{Conflict, FieldsBySource, GrantUse, Provenance, Source};
 pub use rejected::{RejectionBlame, SpawnRejected};
@@ -34,10 +34,12 @@ pub use workload_access::check_access;
 
 use merge::Merged;
 
+use super::lifted::LiftRules;
 use super::{
-    AffinityPreset, Author, ChainAnswer, FieldError, InitRun, check_customization, check_lab_files,
+    AffinityPreset, Author, ChainAnswer, FieldError, InitRun, Lifted, check_customization, check_lab_files,
     check_lab_server, grants, pod_patch,
 };
+use crate::config::grants::Need;
 use crate::config::lab::{LabConfig, SecurityLifts};
 use crate::names::{LabNames, LabelValue, ObjectName};
 use crate::users::identity::Identity;
@@ -47,10 +49,13 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     let mut provenance = Provenance::default();
     check_identity(&inputs.request.identity)?;
     let answers = expand::expand(&inputs)?;
+    let lifts = lift_rules(&inputs);
+    let mut lifted = Lifted::default();
     for answer in &answers {
-        check_answer(answer, inputs.lab, &mut provenance)?;
+        lifted.add(&check_answer(answer, inputs.lab, lifts, &mut provenance)?);
     }
     foreign_parts::check(&answers)?;
+    check_deciders(&answers, &lifted, lifts)?;
     let mut merged = merge(answers, &inputs, &mut provenance);
     let pod_patches = std::mem::take(&mut merged.pod_patches);
     let existing_account = existing_account(&mut merged, &inputs, &mut provenance)?;
@@ -87,6 +92,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
         volumes: merged.volumes,
         mounts: merged.mounts,
         files: merged.files,
+        lifted,
         init_containers: merged.init_containers,
         command: or_site(merged.command, config.command.clone(), "command", &mut provenance),
         args: or_site(merged.args, config.args.clone(), "args", &mut provenance),
@@ -137,12 +143,44 @@ fn check_identity(identity: &Identity) -> Result<(), SpawnRejected> {
     }
 }
 
-/// Checks that an answer is valid for Kubernetes and within the grants of its policy.
+fn lift_rules<'a>(inputs: &'a SpawnInputs<'_>) -> LiftRules<'a> {
+    let section = &inputs.lab.section;
+    let site = section.administrators.as_ref().filter(|_| inputs.pod == PodOwner::Lab);
+    LiftRules {
+        container: section.container.as_str(),
+        site: site.map(|site| (site, &inputs.request.identity)),
+        is_child: inputs.pod == PodOwner::Child,
+    }
+}
+
+/// Checks that every author of a lab with less than the baseline may lift the same: what runs in the lab's container, from
+/// its environment or its volumes, has these rights.
+fn check_deciders(
+    answers: &[ChainAnswer],
+    lifted: &Lifted,
+    lifts: LiftRules<'_>,
+) -> Result<(), SpawnRejected> {
+    for answer in answers.iter().filter(|answer| answer.decides_something()) {
+        if let Some(lift) = lifted.parts().find(|lift| !lifts.allow(&answer.grants, lift)) {
+            let message = format!(
+                "the lab is one of an administrator, with `{lift}`, and the {} decides about it without the grant \
+                 `administrators` for that",
+                answer.author
+            );
+            return Err(SpawnRejected::by(&answer.author, vec![FieldError::new("administrators", message)]));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that an answer is valid for Kubernetes and within the grants of its policy. Returns the settings that needed a
+/// grant.
 fn check_answer(
     answer: &ChainAnswer,
     lab: &LabConfig,
+    lifts: LiftRules<'_>,
     provenance: &mut Provenance,
-) -> Result<(), SpawnRejected> {
+) -> Result<Vec<Need>, SpawnRejected> {
     let mut errors = check_customization(&answer.customization);
     errors.extend(check_lab_server(&answer.server));
     errors.extend(check_lab_files(&answer.files));
@@ -150,16 +188,16 @@ fn check_answer(
         return Err(SpawnRejected::by(&answer.author, errors));
     }
     let reserved = |name: &str| lab.reserves(name);
-    let used = grants::check(answer, reserved).map_err(|violations| {
+    let used = grants::check(answer, lifts, reserved).map_err(|violations| {
         let details = violations.iter().map(|one| FieldError::new(one.field.clone(), one.to_string()));
         SpawnRejected::by(&answer.author, details.collect())
     })?;
-    provenance.grants.extend(used.into_iter().map(|need| GrantUse {
+    provenance.grants.extend(used.iter().map(|need| GrantUse {
         policy: answer.author.name().to_owned(),
-        field: need.field,
+        field: need.field.clone(),
         grant: need.grant,
     }));
-    Ok(())
+    Ok(used)
 }
 
 /// Merges all answers. Leaves out init containers for provisioning if the user is provisioned already.

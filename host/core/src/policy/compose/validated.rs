@@ -8,7 +8,8 @@ use crate::config::lab::LabSection;
 use crate::names::lab::{JobId, LabKey};
 use crate::names::{EnvName, LabNames, LabelValue};
 use crate::policy::{
-    AffinityPreset, Image, InitContainer, Mount, Options, Resources, TextFile, TimeLimits, Toleration, Volume,
+    AffinityPreset, Image, InitContainer, Lifted, Mount, Options, Resources, TextFile, TimeLimits,
+    Toleration, Volume,
 };
 use crate::users::identity::Identity;
 use crate::users::quota::Quota;
@@ -73,6 +74,8 @@ pub struct ValidatedSpawn {
     pub mounts: Vec<Mount>,
     /// Text files of policies, beside those of the site. Nothing else is mounted at their paths.
     pub files: Vec<TextFile>,
+    /// The parts of the security baseline that are lifted.
+    pub lifted: Lifted,
     /// The init containers that run at this start.
     pub init_containers: Vec<InitContainer>,
     /// Replaces the image's entry point.

@@ -16,6 +16,7 @@ pub(super) const PRIVILEGES: &str = "has privileges that the site does not grant
 /// Kubernetes 1.30 derives an annotation from the container's profile, which the rule about the pod as a whole sees
 /// first.
 const PROFILE: &str = "privileges that the site does not grant";
+pub(super) const LIFTED: &str = "the container of an administrator's lab has privileges";
 pub(super) const ROOT: &str = "runs as root or with capabilities";
 pub(super) const NODE: &str = "a port or device of the node";
 

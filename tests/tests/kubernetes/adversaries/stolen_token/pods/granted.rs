@@ -2,10 +2,10 @@
 
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::{Api, DeleteParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use wasmspawner_tests::kubernetes::SKIPPED;
 
-use super::attacks::{ACCOUNT, CLASS, FIELD, LABEL, PRIVILEGES, ROOT, SECRET, VOLUME};
+use super::attacks::{ACCOUNT, CLASS, FIELD, LABEL, LIFTED, PRIVILEGES, ROOT, SECRET, VOLUME};
 use super::{Attack, Pods};
 use crate::adversaries::stolen_token::{create, named};
 use crate::labs::{assert_permitted, service_with};
@@ -135,6 +135,51 @@ async fn what_is_lifted_for_all_labs_is_allowed_and_no_more() {
         pods.refused(&attack, rule).await;
     }
     site.leave().await;
+}
+
+/// The container of a lab that is marked as an administrator's, and no other container of no other pod.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_administrators_lab_may_is_allowed_and_no_more() {
+    let marked = |mut attack: Attack| {
+        attack.push(("/metadata/labels/wasmspawner.io~1lifted", json!("true")));
+        attack
+    };
+    let root =
+        json!({ "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": false, "allowPrivilegeEscalation": true });
+    let privileged = json!({ "privileged": true, "allowPrivilegeEscalation": true, "runAsNonRoot": true });
+    let scratch = json!([{ "name": "v", "hostPath": { "path": "/scratch/ada" } }]);
+    let of_lab = |context: &Value| vec![("/spec/containers/0/securityContext", context.clone())];
+    let of_init = |context: &Value| vec![("/spec/initContainers/0/securityContext", context.clone())];
+    let with_path = || vec![("/spec/volumes", scratch.clone())];
+    for (allowed, variables) in [
+        ([true, false, false], [("administratorRoot", "true")]),
+        ([false, true, false], [("administratorPrivileged", "true")]),
+        ([false, false, true], [("administratorPaths", "'/scratch(/.*)?'")]),
+    ] {
+        let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+        site.install_policy_with(&variables, "").await;
+        let pods = Pods::open(&site).await;
+        let asked = [(of_lab(&root), LIFTED), (of_lab(&privileged), LIFTED), (with_path(), VOLUME)];
+        for ((attack, rule), allowed) in asked.into_iter().zip(allowed) {
+            pods.refused(&attack, if rule == LIFTED { PRIVILEGES } else { rule }).await;
+            if allowed {
+                pods.allowed(&marked(attack)).await;
+            } else {
+                pods.refused(&marked(attack), rule).await;
+            }
+        }
+        pods.refused(&marked(of_init(&root)), PRIVILEGES).await;
+        pods.refused(&marked(of_init(&privileged)), PRIVILEGES).await;
+        let beside = json!({ "name": "beside", "image": "x:1", "securityContext": root });
+        pods.refused(&marked(vec![("/spec/containers/-", beside)]), PRIVILEGES).await;
+        pods.refused(&marked(vec![("/spec/hostPID", json!(true))]), FIELD).await;
+        let etc = json!([{ "name": "v", "hostPath": { "path": "/etc" } }]);
+        pods.refused(&marked(vec![("/spec/volumes", etc)]), VOLUME).await;
+        let mut more = privileged.clone();
+        more["capabilities"] = json!({ "add": ["SYS_ADMIN"] });
+        pods.refused(&marked(of_lab(&more)), LIFTED).await;
+        site.leave().await;
+    }
 }
 
 /// A lab starts if the configuration of the service and the admission policy have the same grants. Without those in the
