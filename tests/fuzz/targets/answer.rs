@@ -20,6 +20,7 @@ fuzz_target!(|answers: &[u8]| {
         let grants = Grants { pod_patch, ..Grants::default() };
         let mut case = Case::read("{identity: {username: ada, uid: 1000, gid: 1000}, lab: {image: 'lab:1'}}");
         let answer = |(at, customization): (usize, &Customization)| CaseAnswer {
+            is_blueprint: false,
             policy: format!("p{at}"),
             grants: grants.clone(),
             customization: customization.clone(),

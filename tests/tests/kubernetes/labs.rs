@@ -43,6 +43,8 @@ pub(crate) async fn in_deleted_namespaces(site: &Site) {
 
     service.crash_and_restart().await.unwrap();
     until_running(&ada, "ada").await;
+    // The spawn goes on if the crash came before its failure was in the record.
+    until(async || user.lab(BROKEN).await.unwrap().json().unwrap()["status"] == "failed").await;
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::users::identity::Identity;
 use crate::values::path;
 
-/// Parts of the security baseline that may be lifted in labs that members of some groups start for themselves. The site
+/// Parts of the security baseline that may be lifted in labs of members of some groups. The site
 /// says it in `lab.administrators`, and for each policy that may ask for it in the grant `administrators`. A part is lifted
 /// only if both allow it for a group of the lab's user, and only in the lab's own container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

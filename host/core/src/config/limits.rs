@@ -8,18 +8,21 @@ use super::{InvalidSetting, PerUserLimits};
 use crate::lifecycle::stage::StagePolicy;
 use crate::lifecycle::{RestartPolicy, TimeLimits};
 
+/// The deadline of an operation without a time limit is this far away: longer than any service runs.
+const NO_LIMIT: SignedDuration = SignedDuration::from_hours(24 * 365 * 20);
+
 /// How long operations may take, and how many may run at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// Time limit of a whole spawn.
-    #[schemars(with = "String")]
-    #[serde(deserialize_with = "crate::config::span::parse")]
-    pub spawn: SignedDuration,
-    /// Time limit of a deletion, counted from its last progress.
-    #[schemars(with = "String")]
-    #[serde(deserialize_with = "crate::config::span::parse")]
-    pub delete: SignedDuration,
+    /// Time limit of a whole spawn; `null` for none. A policy may set another for its labs.
+    #[schemars(with = "Option<String>")]
+    #[serde(deserialize_with = "crate::config::span::parse_optional")]
+    pub spawn: Option<SignedDuration>,
+    /// Time limit of a deletion, counted from its last progress; `null` for none. A policy may set another for its labs.
+    #[schemars(with = "Option<String>")]
+    #[serde(deserialize_with = "crate::config::span::parse_optional")]
+    pub delete: Option<SignedDuration>,
     /// Largest number of spawns at the same time. Further ones are refused with status 429.
     #[schemars(range(min = 1))]
     pub concurrent_spawns: usize,
@@ -78,8 +81,8 @@ impl Default for LimitsConfig {
         let stages = StagePolicy::default();
         let restarts = RestartPolicy::default();
         Self {
-            spawn: SignedDuration::from_mins(10),
-            delete: SignedDuration::from_mins(1),
+            spawn: Some(SignedDuration::from_mins(10)),
+            delete: Some(SignedDuration::from_mins(1)),
             concurrent_spawns: 1000,
             per_user: PerUserLimits::default(),
             reconcile_every: SignedDuration::from_mins(5),
@@ -101,7 +104,7 @@ impl Default for LimitsConfig {
 impl LimitsConfig {
     /// The time limits of a lab for which no policy sets others.
     pub fn time_limits(&self) -> TimeLimits {
-        TimeLimits { spawn: self.spawn, delete: self.delete }
+        TimeLimits { spawn: self.spawn.unwrap_or(NO_LIMIT), delete: self.delete.unwrap_or(NO_LIMIT) }
     }
 
     /// The thresholds after which a fault that may pass counts as permanent.
@@ -122,21 +125,23 @@ impl LimitsConfig {
 
     /// A pod may need its whole grace period to end, so the time limit of a deletion has to be longer than that.
     pub(super) fn check_grace(&self, grace_seconds: u32) -> Result<(), InvalidSetting> {
-        if self.delete > SignedDuration::from_secs(grace_seconds.into()) {
+        let Some(delete) =
+            self.delete.filter(|delete| *delete <= SignedDuration::from_secs(grace_seconds.into()))
+        else {
             return Ok(());
-        }
+        };
         let problem = format!(
-            "{:#} is not longer than lab.termination_grace_period_seconds ({grace_seconds} s), so that a stop could fail \
-             while the lab is still shutting down; make it longer, or the grace period shorter",
-            self.delete
+            "{delete:#} is not longer than lab.termination_grace_period_seconds ({grace_seconds} s), so that a stop could fail \
+             while the lab is still shutting down; make it longer, or the grace period shorter"
         );
         Err(InvalidSetting::new("limits.delete", problem))
     }
 
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         let day = SignedDuration::from_hours(24);
-        super::check_span("limits.spawn", self.spawn, day)?;
-        super::check_span("limits.delete", self.delete, day)?;
+        for (key, limit) in [("limits.spawn", self.spawn), ("limits.delete", self.delete)] {
+            limit.map_or(Ok(()), |limit| super::check_span(key, limit, day))?;
+        }
         super::check_span("limits.reconcile_every", self.reconcile_every, day)?;
         super::check_span("limits.restart_window", self.restart_window, day)?;
         super::check_span("limits.failed_kept", self.failed_kept, day * 366)?;
@@ -161,9 +166,25 @@ mod tests {
 
     #[test]
     fn a_deletion_may_take_longer_than_a_pod_s_grace_period() {
-        let limits = LimitsConfig { delete: SignedDuration::from_secs(60), ..LimitsConfig::default() };
+        let limits = LimitsConfig { delete: Some(SignedDuration::from_secs(60)), ..LimitsConfig::default() };
         assert!(limits.check_grace(59).is_ok());
         let error = limits.check_grace(60).unwrap_err().to_string();
         assert!(error.starts_with("limits.delete: 1m is not longer than"), "{error}");
+        assert!(LimitsConfig { delete: None, ..limits }.check_grace(60).is_ok());
+    }
+
+    #[test]
+    fn time_limits_can_be_off() {
+        let limits: LimitsConfig = serde_saphyr::from_str("{spawn: null, delete: null}").unwrap();
+        assert!(limits.check().is_ok());
+        let now: jiff::Timestamp = "2026-11-28T00:00:00Z".parse().unwrap();
+        let TimeLimits { spawn, delete } = limits.time_limits();
+        assert!(
+            [spawn, delete]
+                .into_iter()
+                .all(|limit| now.checked_add(limit).is_ok_and(|at| at.to_string().as_str() > "2046"))
+        );
+        let refused: LimitsConfig = serde_saphyr::from_str("{spawn: 0s}").unwrap();
+        assert!(refused.check().is_err());
     }
 }

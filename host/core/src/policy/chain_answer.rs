@@ -23,9 +23,10 @@ pub struct ChainAnswer {
 }
 
 impl ChainAnswer {
-    /// Returns true if the answer decides about anything of the lab.
+    /// Returns true if the answer decides about anything of the lab. Blueprints choose the options, too, which policies read.
     pub(super) fn decides_something(&self) -> bool {
-        self.customization != Customization::default()
+        matches!(self.author, Author::Blueprint(_))
+            || self.customization != Customization::default()
             || self.server != LabServer::default()
             || !self.files.is_empty()
     }

@@ -1,8 +1,10 @@
 //! The parts of the security baseline that are lifted in an administrator's lab.
 
+use super::{Customization, Volume, VolumeSource};
 use crate::config::administrators::{AdministratorLifts, Lift};
 use crate::config::grants::{Grant, Grants, Need};
 use crate::users::identity::Identity;
+use crate::values::path;
 
 /// The parts of the security baseline that are lifted in a lab's own container; none in every lab that is not an
 /// administrator's.
@@ -27,7 +29,7 @@ impl Lifted {
         self.parts().map(|lift| lift.to_string()).collect()
     }
 
-    pub(super) fn parts(&self) -> impl Iterator<Item = Lift> {
+    pub(in crate::policy) fn parts(&self) -> impl Iterator<Item = Lift> {
         let root = self.root.then_some(Lift::Root);
         let privileged = self.privileged.then_some(Lift::Privileged);
         root.into_iter().chain(privileged).chain(self.paths.iter().cloned().map(Lift::Path))
@@ -70,13 +72,35 @@ pub(crate) struct LiftRules<'a> {
 
 impl LiftRules<'_> {
     /// Returns true if the site and the grants of a policy allow this part for the lab's user.
-    pub(super) fn allow(&self, grants: &Grants, lift: &Lift) -> bool {
+    pub(in crate::policy) fn allow(&self, grants: &Grants, lift: &Lift) -> bool {
         let (Some((site, user)), Some(granted)) = (self.site, &grants.administrators) else { return false };
         site.allow(lift, user) && granted.allow(lift, user)
     }
 
+    /// Takes the paths of the node that only administrators may mount out of the answer about a child, which has the options
+    /// of its lab.
+    pub(in crate::policy) fn strip(&self, grants: &Grants, asked: &mut Customization) {
+        let Some(granted) = grants.administrators.as_ref().filter(|_| self.is_child) else { return };
+        let is_stripped = |volume: &Volume| {
+            let VolumeSource::HostPath(path) = &volume.source else { return false };
+            let need = Need { field: String::new(), grant: Grant::HostPath, wanted: Some(path.clone()) };
+            !grants.cover(&need) && granted.paths.iter().any(|granted| path::is_below(path, granted))
+        };
+        let stripped: Vec<String> = asked
+            .volumes
+            .iter()
+            .filter(|volume| is_stripped(volume))
+            .map(|volume| volume.name.clone())
+            .collect();
+        asked.volumes.retain(|volume| !stripped.contains(&volume.name));
+        asked.mounts.retain(|mount| !stripped.contains(&mount.volume));
+        for init in &mut asked.init_containers {
+            init.mounts.retain(|mount| !stripped.contains(&mount.volume));
+        }
+    }
+
     /// Returns the need if it is covered, by a grant for all labs or by that for those of administrators.
-    pub(super) fn cover(&self, grants: &Grants, need: Need) -> Result<Need, Need> {
+    pub(in crate::policy) fn cover(&self, grants: &Grants, need: Need) -> Result<Need, Need> {
         let wanted = need.wanted.as_deref().map(lift);
         let by_rank = || wanted.as_ref().is_some_and(|lift| self.allow(grants, lift));
         match need.grant {

@@ -11,8 +11,8 @@ use wasmspawner_core::names::{EnvName, LabelValue, NameTemplates, NamesConfig, O
 use wasmspawner_core::policy::spawn::SpawnRequest;
 use wasmspawner_core::policy::user_string::Wanted;
 use wasmspawner_core::policy::{
-    Author, ChainAnswer, Customization, Grants, ImageInputs, LabServer, Options, SpawnInputs, SpawnRejected,
-    TextFile, ValidatedSpawn,
+    Author, ChainAnswer, Customization, Grants, Image, ImageInputs, LabServer, Options, SpawnInputs,
+    SpawnRejected, TextFile, ValidatedSpawn,
     compose::{PodOwner, Source, compose},
 };
 use wasmspawner_core::users::identity::Identity;
@@ -45,6 +45,9 @@ pub(crate) struct Case {
     pub(crate) secrets: BTreeMap<ObjectName, BTreeMap<String, String>>,
     #[serde(default)]
     pub(crate) provisioned: bool,
+    /// The image of a menu, with the policy whose menu it is.
+    #[serde(default)]
+    pub(crate) chosen: Option<(String, Image)>,
     #[serde(default)]
     pub(crate) is_child: bool,
     #[serde(default)]
@@ -55,6 +58,9 @@ pub(crate) struct Case {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CaseAnswer {
     pub(crate) policy: String,
+    /// True for the settings of a blueprint of this name.
+    #[serde(default)]
+    pub(crate) is_blueprint: bool,
     #[serde(default)]
     pub(crate) grants: Grants,
     #[serde(default)]
@@ -79,7 +85,11 @@ impl Case {
         let key = LabKey::new(self.identity.username.clone(), self.server);
         let names = NameTemplates::parse(&self.names).unwrap().resolve(&key.user, &key.server, None).unwrap();
         let answers = self.answers.into_iter().map(|answer| ChainAnswer {
-            author: Author::Policy(answer.policy),
+            author: if answer.is_blueprint {
+                Author::Blueprint(answer.policy)
+            } else {
+                Author::Policy(answer.policy)
+            },
             component: None,
             grants: answer.grants,
             customization: answer.customization,
@@ -113,7 +123,10 @@ impl Case {
             lab: &lab,
             site_secrets,
             provisioned: self.provisioned,
-            images: ImageInputs::default(),
+            images: ImageInputs {
+                chosen: self.chosen.map(|(policy, image)| (Source::Policy(policy), image)),
+                ..ImageInputs::default()
+            },
             pod: match (self.is_child, self.in_workload) {
                 (true, _) => PodOwner::Child,
                 (false, true) => PodOwner::Workload,

@@ -401,6 +401,7 @@ proptest! {
             .iter()
             .enumerate()
             .map(|(at, (grants, asked))| CaseAnswer {
+                is_blueprint: false,
                 policy: format!("p{at}"),
                 grants: grants.clone(),
                 customization: asked.customization(at),

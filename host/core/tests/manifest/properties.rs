@@ -107,6 +107,7 @@ fn case(customizations: Vec<Customization>, all_patches: bool) -> Case {
         .enumerate()
         .map(|(at, customization)| {
             let mut answer = CaseAnswer {
+                is_blueprint: false,
                 policy: format!("p{at}"),
                 grants: Grants::default(),
                 customization,

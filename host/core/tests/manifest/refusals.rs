@@ -456,11 +456,8 @@ fn the_baseline_is_lifted_for_administrators_and_never_for_others() {
         let in_workload = Case { in_workload: true, ..administrator(ops, &site, &grant, wanted) };
         assert!(in_workload.compose().is_err(), "the pods are somebody else's");
         // A kernel has the options of its lab, so the policy asks for the same.
-        let child = Case { is_child: true, ..administrator(ops, &site, &grant, wanted) }.compose();
-        match child {
-            Ok(child) => assert!(child.lifted.is_empty()),
-            Err(_) => assert!(wanted.starts_with('/'), "{wanted}"),
-        }
+        let child = Case { is_child: true, ..administrator(ops, &site, &grant, wanted) }.compose().unwrap();
+        assert!(child.lifted.is_empty() && child.volumes.is_empty(), "{wanted}");
     }
     let refused = administrator("[]", &site, &grant, "privileged").compose().unwrap_err();
     let (_, said) = first(&refused);
@@ -474,8 +471,9 @@ fn the_baseline_is_lifted_for_administrators_and_never_for_others() {
 #[test]
 fn every_policy_that_decides_about_an_administrators_lab_has_the_grant() {
     let all = "administrators: {groups: [ops], root: true}";
+    let root = || administrator("[{name: ops}]", all, all, "root");
     let with = |customization: &str, grant: &str| {
-        let mut case = administrator("[{name: ops}]", all, all, "root");
+        let mut case = root();
         let other = format!("{{policy: other, grants: {{{grant}}}, customization: {{{customization}}}}}");
         case.answers.push(serde_saphyr::from_str(&other).unwrap());
         case.compose()
@@ -488,5 +486,20 @@ fn every_policy_that_decides_about_an_administrators_lab_has_the_grant() {
         assert_eq!(refused.blame, RejectionBlame::Policy("other".to_owned()), "{customization}");
         assert!(with(customization, all).is_ok(), "{customization}");
         assert!(with(customization, "administrators: {groups: [ops], privileged: true}").is_err());
+    }
+    // A blueprint chooses the options that policies read, and a menu the image, also where they decide nothing else.
+    let mut of_blueprint = root();
+    of_blueprint.answers.push(serde_saphyr::from_str("{policy: course, is_blueprint: true}").unwrap());
+    let refused = of_blueprint.compose().unwrap_err();
+    assert!(first(&refused).1.contains("blueprint `course`"), "{refused:?}");
+    for (menu, answers, allowed) in
+        [("site", "", true), ("other", "", false), ("other", "{policy: other}", false)]
+    {
+        let mut case = root();
+        case.chosen = Some((menu.to_owned(), serde_saphyr::from_str("{reference: 'menu:1'}").unwrap()));
+        if !answers.is_empty() {
+            case.answers.push(serde_saphyr::from_str(answers).unwrap());
+        }
+        assert_eq!(case.compose().is_ok(), allowed, "{menu} {answers}");
     }
 }

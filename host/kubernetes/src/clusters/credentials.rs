@@ -31,8 +31,36 @@ pub(super) enum CredentialsError {
     /// The kubeconfig would make the service run a program, or read a file of its own.
     #[error("the kubeconfig uses {0}, which a Secret may not; write the token or the certificates into it")]
     Elsewhere(&'static str),
-    #[error("the kubeconfig cannot be used")]
-    Kubeconfig(#[from] KubeconfigError),
+    #[error("the kubeconfig {0}")]
+    Kubeconfig(String),
+}
+
+impl From<KubeconfigError> for CredentialsError {
+    /// Describes the error without the contents of the Secret, which a parser's error quotes.
+    fn from(error: KubeconfigError) -> Self {
+        Self::Kubeconfig(match error {
+            KubeconfigError::Parse(error) => match error.location() {
+                Some(at) => format!("is no kubeconfig at line {}, column {}", at.line(), at.column()),
+                None => "is no kubeconfig".to_owned(),
+            },
+            KubeconfigError::CurrentContextNotSet => "has no `current-context`".to_owned(),
+            KubeconfigError::LoadContext(_) => {
+                "has a `current-context` that is not among its contexts".to_owned()
+            }
+            KubeconfigError::LoadClusterOfContext(_) => {
+                "has a context whose cluster is not among its clusters".to_owned()
+            }
+            KubeconfigError::MissingClusterUrl => "has no `server` in its cluster".to_owned(),
+            KubeconfigError::ParseClusterUrl(_) => "has a `server` that is no URL".to_owned(),
+            KubeconfigError::ParseProxyUrl(_) => "has a `proxy-url` that is no URL".to_owned(),
+            KubeconfigError::LoadCertificateAuthority(_) | KubeconfigError::ParseCertificates(_) => {
+                "has a `certificate-authority-data` that is no certificate".to_owned()
+            }
+            KubeconfigError::LoadClientCertificate(_) => "has a wrong `client-certificate-data`".to_owned(),
+            KubeconfigError::LoadClientKey(_) => "has a wrong `client-key-data`".to_owned(),
+            _ => "cannot be used".to_owned(),
+        })
+    }
 }
 
 /// Builds the configuration of a client for the cluster from the data of the Secret.
@@ -135,6 +163,26 @@ mod tests {
             kube_config(&reference(None), &secret("token", "t")).await,
             Err(CredentialsError::Nothing)
         ));
+    }
+
+    #[tokio::test]
+    async fn no_error_quotes_the_secret() {
+        let secret_text = "eyJhbGciOiJSUzI1NiJ9";
+        for written in [
+            secret_text.to_owned(),
+            format!("users:\n- name: u\n  user:\n    token: {secret_text}\n   wrong: x"),
+            format!("users: [{{name: u, user: {{token: [{secret_text}]}}}}]"),
+            format!("{{current-context: {secret_text}}}"),
+            kubeconfig(&format!(
+                "{{client-key-data: {secret_text}, client-certificate-data: {secret_text}}}"
+            )),
+            kubeconfig(&format!("{{token: {secret_text}}}"))
+                .replace("'https://far.example:6443'", &format!("'https://x:{secret_text}@[/'")),
+        ] {
+            let refused = kube_config(&reference(None), &secret("kubeconfig", &written)).await;
+            let said = crate::k8s::Causes(&refused.err().unwrap_or(CredentialsError::Nothing)).to_string();
+            assert!(!said.contains(secret_text), "{said}");
+        }
     }
 
     #[tokio::test]

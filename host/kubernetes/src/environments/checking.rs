@@ -16,12 +16,13 @@ impl Environments {
     pub(super) async fn check(&self, target: &Target) -> ActionOutcome {
         let Some(credentials) = &target.spec.kubernetes_credentials else { return ActionOutcome::Yes };
         let defect = self.defect(target, credentials).await;
-        let known = self.seen.with(|world| {
-            world
-                .checks
-                .get(target.uid())
-                .and_then(|known| known.defect.as_ref().map(TargetDefect::to_string))
-        });
+        let known = self.seen.with(|world| world.checks.get(target.uid()).cloned());
+        let known = known.filter(|known| known.credentials == *credentials);
+        // A cluster that was well and does not answer now is no news about the target: labs wait for it as they do
+        // elsewhere, and it is reported by itself.
+        let was_usable = known.as_ref().is_some_and(|known| known.defect.is_none());
+        let defect = defect.filter(|defect| defect.is_final() || !was_usable);
+        let known = known.and_then(|known| known.defect).map(|known| known.to_string());
         match &defect {
             Some(defect) if known.as_deref() != Some(defect.to_string().as_str()) => {
                 tracing::warn!(

@@ -190,7 +190,8 @@ impl Environments {
             Action::CreateTarget(target) | Action::Provision(target) if target.spec.claim_ref.is_none() => {
                 in_background(work).await
             }
-            Action::Check(_) => in_background(work).await,
+            // A lab may wait for the target of a claim.
+            Action::Check(target) if target.spec.claim_ref.is_none() => in_background(work).await,
             _ => work.await,
         };
         (attempt, done)

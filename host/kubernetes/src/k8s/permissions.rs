@@ -43,8 +43,9 @@ impl Permissions {
         }
     }
 
-    /// Returns the permissions that labs need in a namespace and that the service does not have there, such as
-    /// `create pods`. A cluster without an authorization API, such as the one-machine cluster, permits everything.
+    /// Returns the permissions that every lab needs in a namespace and that the service does not have there, such as
+    /// `create pods`. A cluster that does not answer this, such as the one-machine cluster, or one that lets nobody ask, is
+    /// taken to permit everything.
     pub async fn missing(&self, namespace: &NamespaceName) -> Result<Vec<String>, KubernetesError> {
         let reviews: Api<SelfSubjectRulesReview> = Api::all(self.client.clone());
         let review = SelfSubjectRulesReview {
@@ -54,7 +55,7 @@ impl Permissions {
         let (action, params) = (format!("list the permissions in {namespace}"), PostParams::default());
         let create = || reviews.create(&params, &review);
         let granted = match retrying(&self.retry_policy, &action, create).await {
-            Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => return Ok(Vec::new()),
+            Err(error) if is_withheld(&error) => return Ok(Vec::new()),
             answer => answer?.status.unwrap_or_default(),
         };
         let mut missing = Vec::new();
@@ -88,7 +89,14 @@ impl Permissions {
         let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
         let (action, params) =
             (format!("ask for the permission to {verb} {resource} in {namespace}"), PostParams::default());
-        let answer = retrying(&self.retry_policy, &action, || reviews.create(&params, &review)).await?;
-        Ok(answer.status.is_some_and(|status| status.allowed))
+        match retrying(&self.retry_policy, &action, || reviews.create(&params, &review)).await {
+            Err(error) if is_withheld(&error) => Ok(true),
+            answer => Ok(answer?.status.is_some_and(|status| status.allowed)),
+        }
     }
+}
+
+/// Returns true if the API server answered, and does not say what it permits.
+fn is_withheld(error: &KubernetesError) -> bool {
+    matches!(error, KubernetesError::Refused { reason, .. } if *reason != StatusReason::Unauthorized)
 }

@@ -65,7 +65,7 @@ pub struct LabSection {
     pub max_time_limits: MaxTimeLimits,
     /// Parts of the security baseline that are lifted for every lab of the site.
     pub security: SecurityLifts,
-    /// Parts of the security baseline that policies may lift in labs that administrators start for themselves. Each policy
+    /// Parts of the security baseline that policies may lift in labs of administrators. Each policy
     /// that does so needs the grant `administrators`, too. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub administrators: Option<AdministratorLifts>,
@@ -161,19 +161,19 @@ impl ImagePullPolicy {
     }
 }
 
-/// The longest time limits that a policy may set, in seconds.
+/// The longest time limits that a policy may set, in seconds; `null` for any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MaxTimeLimits {
     /// Time limit of a spawn.
-    pub spawn_seconds: u32,
+    pub spawn_seconds: Option<u32>,
     /// Time limit of a deletion.
-    pub delete_seconds: u32,
+    pub delete_seconds: Option<u32>,
 }
 
 impl Default for MaxTimeLimits {
     fn default() -> Self {
-        Self { spawn_seconds: 3600, delete_seconds: 600 }
+        Self { spawn_seconds: Some(3600), delete_seconds: Some(600) }
     }
 }
 

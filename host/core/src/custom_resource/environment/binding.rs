@@ -53,8 +53,8 @@ impl World {
             && let Some(binding) = self.binding(target)
         {
             return match self.usability(target) {
-                Usability::Usable => ClaimState::Bound(binding),
-                Usability::Unchecked => ClaimState::Waiting(None),
+                // An unchecked target was checked before it was bound.
+                Usability::Usable | Usability::Unchecked => ClaimState::Bound(binding),
                 Usability::Defective(defect) if defect.is_final() => {
                     ClaimState::Failed(defect.reason().to_owned(), defect.to_string())
                 }

@@ -151,8 +151,11 @@ fn rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// Returns the permissions that labs need in a namespace and that are not among those `granted` there: API group, resource
-/// and verb.
+/// Kinds of objects that every lab has. The others depend on the configuration and on policies.
+const OF_EVERY_LAB: [&str; 3] = ["pods", "configmaps", "secrets"];
+
+/// Returns the permissions that every lab needs in a namespace and that are not among those `granted` there: API group,
+/// resource and verb.
 pub fn missing_permissions(granted: &[ResourceRule]) -> Vec<(String, String, String)> {
     let has = |list: Option<&Vec<String>>, wanted: &str| {
         list.into_iter().flatten().any(|granted| granted == "*" || granted == wanted)
@@ -166,7 +169,8 @@ pub fn missing_permissions(granted: &[ResourceRule]) -> Vec<(String, String, Str
     let mut missing = Vec::new();
     for rule in rules() {
         for group in rule.api_groups.iter().flatten() {
-            for resource in rule.resources.iter().flatten() {
+            let of_every_lab = |resource: &&String| OF_EVERY_LAB.contains(&resource.as_str());
+            for resource in rule.resources.iter().flatten().filter(of_every_lab) {
                 let wanted = rule.verbs.iter().map(|verb| (group.clone(), resource.clone(), verb.clone()));
                 missing.extend(wanted.filter(|wanted| !granted.iter().any(|rule| grants(rule, wanted))));
             }

@@ -57,7 +57,8 @@ pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRej
 
 /// Returns the time limits that a policy asked for, reduced to the operator's maximum.
 pub(super) fn time_limits(asked: TimeLimits, most: MaxTimeLimits, provenance: &mut Provenance) -> TimeLimits {
-    let mut within = |field: &str, seconds: Option<u32>, most: u32| {
+    let mut within = |field: &str, seconds: Option<u32>, most: Option<u32>| {
+        let Some(most) = most else { return seconds };
         if let Some(seconds) = seconds.filter(|seconds| *seconds > most) {
             provenance.notes.push(format!(
                 "time_limits.{field}: {seconds} s are cut to the operator's maximum of {most} s"

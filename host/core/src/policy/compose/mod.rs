@@ -39,7 +39,8 @@ use super::{
     AffinityPreset, Author, ChainAnswer, FieldError, InitRun, Lifted, check_customization, check_lab_files,
     check_lab_server, grants, pod_patch,
 };
-use crate::config::grants::Need;
+use crate::config::administrators::Lift;
+use crate::config::grants::{Grants, Need};
 use crate::config::lab::{LabConfig, SecurityLifts};
 use crate::names::{LabNames, LabelValue, ObjectName};
 use crate::users::identity::Identity;
@@ -48,14 +49,17 @@ use crate::users::identity::Identity;
 pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected> {
     let mut provenance = Provenance::default();
     check_identity(&inputs.request.identity)?;
-    let answers = expand::expand(&inputs)?;
+    let mut answers = expand::expand(&inputs)?;
     let lifts = lift_rules(&inputs);
+    for answer in &mut answers {
+        lifts.strip(&answer.grants, &mut answer.customization);
+    }
     let mut lifted = Lifted::default();
     for answer in &answers {
         lifted.add(&check_answer(answer, inputs.lab, lifts, &mut provenance)?);
     }
-    foreign_parts::check(&answers)?;
-    check_deciders(&answers, &lifted, lifts)?;
+    foreign_parts::check(&answers, lifts)?;
+    check_deciders(&answers, &inputs.images, &lifted, lifts)?;
     let mut merged = merge(answers, &inputs, &mut provenance);
     let pod_patches = std::mem::take(&mut merged.pod_patches);
     let existing_account = existing_account(&mut merged, &inputs, &mut provenance)?;
@@ -157,17 +161,29 @@ fn lift_rules<'a>(inputs: &'a SpawnInputs<'_>) -> LiftRules<'a> {
 /// its environment or its volumes, has these rights.
 fn check_deciders(
     answers: &[ChainAnswer],
+    images: &ImageInputs,
     lifted: &Lifted,
     lifts: LiftRules<'_>,
 ) -> Result<(), SpawnRejected> {
+    let refused = |author: &Author, lift: Lift| {
+        let message = format!(
+            "the lab is one of an administrator, with `{lift}`, and the {author} decides about it without the grant \
+             `administrators` for that"
+        );
+        Err(SpawnRejected::by(author, vec![FieldError::new("administrators", message)]))
+    };
+    let lift_without = |grants: &Grants| lifted.parts().find(|lift| !lifts.allow(grants, lift));
     for answer in answers.iter().filter(|answer| answer.decides_something()) {
-        if let Some(lift) = lifted.parts().find(|lift| !lifts.allow(&answer.grants, lift)) {
-            let message = format!(
-                "the lab is one of an administrator, with `{lift}`, and the {} decides about it without the grant \
-                 `administrators` for that",
-                answer.author
-            );
-            return Err(SpawnRejected::by(&answer.author, vec![FieldError::new("administrators", message)]));
+        if let Some(lift) = lift_without(&answer.grants) {
+            return refused(&answer.author, lift);
+        }
+    }
+    // The policy of the menu may have answered nothing else.
+    if let Some((Source::Policy(name), _)) = &images.chosen {
+        let author = Author::Policy(name.clone());
+        let grants = answers.iter().find(|answer| answer.author == author).map(|answer| &answer.grants);
+        if let Some(lift) = lift_without(grants.unwrap_or(&Grants::default())) {
+            return refused(&author, lift);
         }
     }
     Ok(())

@@ -77,23 +77,28 @@ impl<'a> Pass<'a> {
                 return self.write_claim(claim, next, ClaimPhase::Pending, Some(found));
             }
         }
-        let kept = self.kept_and_unusable(claim).filter(|_| !claim.is_dynamic());
-        if let Some(usability) = kept {
-            return self.write_claim(claim, next, ClaimPhase::Pending, defect(usability));
+        if !claim.is_dynamic() {
+            if let Some(kept) = self.kept_and_unusable(claim) {
+                let found = defect(self.world.usability(kept));
+                return self.write_claim(claim, next, ClaimPhase::Pending, found);
+            }
+            if let Some(target) = self.take_free(claim) {
+                return self.bind(claim, next, target, ClaimPhase::Pending);
+            }
         }
-        if !claim.is_dynamic()
-            && let Some(target) = self.take_free(claim)
-        {
-            return self.bind(claim, next, target, ClaimPhase::Pending);
-        }
-        let found = match self.free_and_unusable(claim).filter(|_| !claim.is_dynamic()) {
-            // The claim may take the target in a moment.
-            Some(Usability::Unchecked) => None,
-            // A claim that is marked for a provisioner takes no target of the site's any more, so only the built-in
-            // provisioner, which is sure to make one, is asked instead.
-            Some(unusable) if !self.has_built_in_provisioner(claim) => defect(unusable),
-            _ => self.ask_provisioner(&mut next),
+        let unusable = self.free_and_unusable(claim);
+        let usability = unusable.map(|target| self.world.usability(target));
+        let may_pass = match usability {
+            Some(Usability::Unchecked) => true,
+            Some(Usability::Defective(defect)) => !defect.is_final() && !self.has_built_in_provisioner(claim),
+            _ => false,
         };
+        // A claim that is marked for a provisioner takes no target of the site's any more.
+        let found = if may_pass && !claim.is_dynamic() { None } else { self.ask_provisioner(&mut next) };
+        let found = found.or_else(|| {
+            let made = next.annotation(DT_PROVISIONER) == Some(NAMESPACE_PROVISIONER);
+            no_usable_target(unusable.filter(|_| !made)?, usability?)
+        });
         self.write_claim(claim, next, ClaimPhase::Pending, found);
     }
 
@@ -183,6 +188,13 @@ pub(super) fn defect(usability: Usability<'_>) -> Option<Problem> {
         Usability::Defective(defect) => Some((defect.reason().to_owned(), defect.to_string())),
         Usability::Usable | Usability::Unchecked => None,
     }
+}
+
+/// Returns the obstacle of a claim for which there would be a target, if labs could run in it.
+fn no_usable_target(target: &Target, usability: Usability<'_>) -> Option<Problem> {
+    let (_, why) = defect(usability)?;
+    let message = format!("No target of the class is free and usable; the target {}: {why}", target.name());
+    Some(("NoUsableTarget".to_owned(), message))
 }
 
 /// Returns true if the target was made for a claim that has never had it.

@@ -163,7 +163,7 @@ impl Action {
             | Self::Provision(target)
             | Self::Deprovision(target) => ("target", target.name()),
             // A check changes nothing, so it delays no other action on the target.
-            Self::Check(target) => ("check", target.name()),
+            Self::Check(target) => ("check", target.uid()),
             Self::DeleteTarget { name, .. } => ("target", name),
             Self::IfClaimIsGone { then, .. } => then.about(),
         }

@@ -1,6 +1,6 @@
 //! One pass over all objects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
@@ -19,7 +19,7 @@ pub(super) struct Pass<'a> {
     /// Free targets by class: those without an owner, and those that are kept for their owner.
     free: BTreeMap<Option<&'a str>, Free<'a>>,
     /// Free targets in which labs cannot run, or not yet, by class.
-    unusable: BTreeMap<Option<&'a str>, Vec<&'a Target>>,
+    unusable: BTreeMap<Option<&'a str>, Unusable<'a>>,
     /// Targets to write.
     changed: BTreeMap<&'a str, Target>,
     pub(super) done: Reconciled,
@@ -30,6 +30,13 @@ pub(super) struct Pass<'a> {
 pub(super) struct Free<'a> {
     of_nobody: BTreeSet<(Option<Timestamp>, &'a str)>,
     of_owners: BTreeMap<&'a str, BTreeSet<(Option<Timestamp>, &'a str)>>,
+}
+
+/// The free targets of one class in which labs cannot run; those that are still to be checked come first.
+#[derive(Default)]
+struct Unusable<'a> {
+    of_nobody: VecDeque<&'a Target>,
+    of_owners: BTreeMap<&'a str, VecDeque<&'a Target>>,
 }
 
 impl<'a> Pass<'a> {
@@ -48,7 +55,7 @@ impl<'a> Pass<'a> {
                 Some(claim) => pass.holders.entry(claim.name.as_str()).or_default().push(target),
                 None if !is_ready(target) => {}
                 None if world.usability(target) == Usability::Usable => pass.add_free(target),
-                None => pass.unusable.entry(class_of(target)).or_default().push(target),
+                None => pass.add_unusable(target),
             }
         }
         pass
@@ -69,6 +76,20 @@ impl<'a> Pass<'a> {
         }
     }
 
+    fn add_unusable(&mut self, target: &'a Target) {
+        let unusable = self.unusable.entry(class_of(target)).or_default();
+        let targets = match (target.is_released(), target.annotation(OWNER)) {
+            (false, _) => &mut unusable.of_nobody,
+            (true, Some(owner)) => unusable.of_owners.entry(owner).or_default(),
+            (true, None) => return,
+        };
+        // A target that is still to be checked may be usable in a moment.
+        match self.world.usability(target) {
+            Usability::Unchecked => targets.push_front(target),
+            _ => targets.push_back(target),
+        }
+    }
+
     /// Returns the targets that refer to this claim.
     pub(super) fn holders(&self, claim: &Claim) -> Vec<&'a Target> {
         let named = self.holders.get(claim.name()).into_iter().flatten();
@@ -78,8 +99,7 @@ impl<'a> Pass<'a> {
     /// Takes the best free target for a claim: one that its owner had before, or else the oldest that the claim accepts.
     /// No other claim gets the target in this pass.
     pub(super) fn take_free(&mut self, claim: &'a Claim) -> Option<&'a Target> {
-        let class = claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
-        let free = self.free.get_mut(&class)?;
+        let free = self.free.get_mut(&class_of_claim(claim))?;
         let world = self.world;
         let take = |from: &mut BTreeSet<(Option<Timestamp>, &'a str)>| {
             let entry = *from
@@ -92,23 +112,15 @@ impl<'a> Pass<'a> {
         of_owner.or_else(|| take(&mut free.of_nobody))
     }
 
-    /// Returns the usability of a target that was kept for the claim's owner, if labs cannot run in it now.
-    pub(super) fn kept_and_unusable(&self, claim: &Claim) -> Option<Usability<'a>> {
-        let owner = claim.annotation(OWNER)?;
-        self.unusable(claim, |target| target.is_released() && target.annotation(OWNER) == Some(owner))
+    /// Returns the target that was kept for the claim's owner, if labs cannot run in it now.
+    pub(super) fn kept_and_unusable(&self, claim: &Claim) -> Option<&'a Target> {
+        let of_class = self.unusable.get(&class_of_claim(claim))?;
+        first_accepted(of_class.of_owners.get(claim.annotation(OWNER)?)?, claim)
     }
 
-    /// Returns the usability of a free target that the claim would take if labs could run in it.
-    pub(super) fn free_and_unusable(&self, claim: &Claim) -> Option<Usability<'a>> {
-        self.unusable(claim, |target| !target.is_released())
-    }
-
-    /// Prefers a target that is still to be checked, because it may be usable in a moment.
-    fn unusable(&self, claim: &Claim, is_for: impl Fn(&Target) -> bool) -> Option<Usability<'a>> {
-        let class = claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
-        let of_class = self.unusable.get(&class)?.iter();
-        let found = of_class.filter(|target| claim.accepts(target) && is_for(target));
-        found.map(|target| self.world.usability(target)).min_by_key(|found| *found != Usability::Unchecked)
+    /// Returns a free target that the claim would take if labs could run in it.
+    pub(super) fn free_and_unusable(&self, claim: &Claim) -> Option<&'a Target> {
+        first_accepted(&self.unusable.get(&class_of_claim(claim))?.of_nobody, claim)
     }
 
     /// Returns the desired state of a target, as decided so far.
@@ -173,6 +185,14 @@ impl<'a> Pass<'a> {
         }
         self.done
     }
+}
+
+fn first_accepted<'a>(targets: &VecDeque<&'a Target>, claim: &Claim) -> Option<&'a Target> {
+    targets.iter().find(|target| claim.accepts(target)).copied()
+}
+
+fn class_of_claim(claim: &Claim) -> Option<&str> {
+    claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref)
 }
 
 fn class_of(target: &Target) -> Option<&str> {

@@ -12,15 +12,17 @@ mod storage;
 
 use super::{ChainAnswer, SpawnRejected};
 use crate::config::grants::{Grant, Need};
+use crate::policy::lifted::LiftRules;
 use crate::policy::{Author, FieldError, grants, pod_patch};
 use chain::{Chain, Mounted, Part};
 
 /// Checks every answer against the others.
-pub(super) fn check(answers: &[ChainAnswer]) -> Result<(), SpawnRejected> {
+pub(super) fn check(answers: &[ChainAnswer], lifts: LiftRules<'_>) -> Result<(), SpawnRejected> {
     let chain = Chain::from_answers(answers);
     for part in &chain.parts {
         let answer = part.answer;
-        let denied = needs(part, &chain).into_iter().filter(|need| !answer.grants.cover(need));
+        let denied =
+            needs(part, &chain).into_iter().filter_map(|need| lifts.cover(&answer.grants, need).err());
         let mut errors: Vec<_> = denied
             .map(|need| {
                 let violation = need.violated_by(&answer.author);
