@@ -229,7 +229,7 @@ fn set(object: &mut Value, pointer: &str, value: Value) {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     match object.pointer_mut(parent).unwrap() {
         Value::Array(list) => list.push(value),
-        parent => parent[key] = value,
+        parent => parent[key.replace("~1", "/")] = value,
     }
 }
 
