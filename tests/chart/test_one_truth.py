@@ -274,7 +274,11 @@ ADMINISTRATORS = {"groups": ["ops"], "root": True, "paths": ["/scratch/", "/data
                         {
                             "name": "deny-group",
                             "grants": {
-                                "administrators": {"groups": ["ops"], "privileged": True, "paths": ["/scratch/a.b", "/"]}
+                                "administrators": {
+                                    "groups": ["ops"],
+                                    "privileged": True,
+                                    "paths": ["/scratch/a.b", "/"],
+                                }
                             },
                         },
                     ],

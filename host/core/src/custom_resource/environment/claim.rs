@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BIND_COMPLETE, DT_PROVISIONER, Target};
+use super::{BIND_COMPLETE, DT_PROVISIONER};
 use crate::custom_resource::condition::Condition;
 use crate::custom_resource::{Kind, Object};
 use crate::names::ObjectName;
@@ -39,8 +39,7 @@ pub struct TargetSelector {
 }
 
 impl TargetSelector {
-    fn matches(&self, target: &Target) -> bool {
-        let labels = target.metadata.labels.as_ref();
+    fn matches(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
         self.match_labels
             .iter()
             .all(|(label, value)| labels.and_then(|labels| labels.get(label)) == Some(value))
@@ -100,9 +99,9 @@ impl Claim {
         self.status.phase == Some(ClaimPhase::Bound)
     }
 
-    /// Returns true if the claim may take this target of its class.
-    pub(super) fn accepts(&self, target: &Target) -> bool {
-        self.spec.selector.as_ref().is_none_or(|selector| selector.matches(target))
+    /// Returns true if the claim may take a target of its class with these labels.
+    pub(super) fn accepts(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
+        self.spec.selector.as_ref().is_none_or(|selector| selector.matches(labels))
     }
 
     /// Returns true if a provisioner is to make a target for the claim.

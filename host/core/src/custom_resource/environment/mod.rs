@@ -6,6 +6,7 @@
 //! all of them at once: the binder joins claims and targets, and the provisioner makes and removes namespaces.
 
 mod binding;
+mod check;
 mod claim;
 mod class;
 mod definition;
@@ -14,9 +15,9 @@ mod overview;
 mod provision;
 mod reconcile;
 mod target;
-mod usability;
 
 pub use binding::{Binding, ClaimState, NamespaceFate};
+pub use check::{TargetCheck, TargetDefect};
 pub use claim::{Claim, ClaimPhase, ClaimSpec, ClaimStatus, TargetSelector};
 pub use class::{Class, ClassSpec, Parameters, ReclaimPolicy};
 pub use definition::definitions;
@@ -28,11 +29,10 @@ pub use overview::{ClaimView, EnvironmentView, Overview, PhaseCounts, TargetView
 pub use provision::{
     Account, CREDENTIALS_KEY, Credentials, ProvisionedObjects, missing_permissions, provisioned_objects,
 };
-pub use reconcile::{Action, NamespaceState, Reconciled, TargetFailure, World, reconcile};
+pub use reconcile::{Action, NamespaceState, Reconciled, TargetFailure, Usability, World, reconcile};
 pub use target::{
     ClaimRef, ClusterRef, KubernetesCredentials, Target, TargetPhase, TargetSpec, TargetStatus,
 };
-pub use usability::{TargetCheck, TargetDefect, Usability};
 
 /// The name of the provisioner that makes namespaces, which is built into the service.
 pub const NAMESPACE_PROVISIONER: &str = "wasmspawner.io/namespace";

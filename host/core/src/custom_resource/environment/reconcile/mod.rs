@@ -8,6 +8,7 @@ mod conditions;
 mod pass;
 mod provisioner;
 mod targets;
+mod usability;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ use crate::names::ObjectName;
 use binder::is_unused;
 pub(super) use conditions::problem;
 use pass::Pass;
+pub use usability::Usability;
 
 /// The time that the removal of a target may take before the target counts as failed. The removal continues after that.
 const REMOVAL: SignedDuration = SignedDuration::from_mins(2);

@@ -102,9 +102,9 @@ impl<'a> Pass<'a> {
         let free = self.free.get_mut(&class_of_claim(claim))?;
         let world = self.world;
         let take = |from: &mut BTreeSet<(Option<Timestamp>, &'a str)>| {
-            let entry = *from
-                .iter()
-                .find(|(_, name)| world.targets.get(*name).is_some_and(|it| claim.accepts(it)))?;
+            let entry = *from.iter().find(|(_, name)| {
+                world.targets.get(*name).is_some_and(|it| claim.accepts(it.metadata.labels.as_ref()))
+            })?;
             from.remove(&entry);
             world.targets.get(entry.1)
         };
@@ -188,7 +188,7 @@ impl<'a> Pass<'a> {
 }
 
 fn first_accepted<'a>(targets: &VecDeque<&'a Target>, claim: &Claim) -> Option<&'a Target> {
-    targets.iter().find(|target| claim.accepts(target)).copied()
+    targets.iter().find(|target| claim.accepts(target.metadata.labels.as_ref())).copied()
 }
 
 fn class_of_claim(claim: &Claim) -> Option<&str> {

@@ -1,8 +1,8 @@
-//! Tells whether labs can run in a target that the service did not make itself.
+//! The check of a target that the service did not make itself.
 
 use jiff::Timestamp;
 
-use super::{KubernetesCredentials, Target, World};
+use super::KubernetesCredentials;
 use crate::names::{NamespaceName, ObjectName};
 
 /// The last check of a target: the service reaches the target's cluster, and has the permissions that labs need.
@@ -80,32 +80,5 @@ impl TargetDefect {
     /// Returns true if this is the reason of a defect that passes only when somebody intervenes.
     pub(super) fn is_final_reason(reason: &str) -> bool {
         Self::FINAL.contains(&reason)
-    }
-}
-
-/// The usability of a target for labs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Usability<'a> {
-    /// Labs can run there.
-    Usable,
-    /// The target, or its present credentials, have not been checked yet.
-    Unchecked,
-    /// No lab can run there.
-    Defective(&'a TargetDefect),
-}
-
-impl World {
-    /// Returns the usability of a target. A target of the built-in provisioner is usable as soon as its objects are
-    /// made.
-    pub fn usability(&self, target: &Target) -> Usability<'_> {
-        let Some(credentials) = target.spec.kubernetes_credentials.as_ref().filter(|_| !target.is_ours())
-        else {
-            return Usability::Usable;
-        };
-        match self.checks.get(target.uid()).filter(|check| check.credentials == *credentials) {
-            None => Usability::Unchecked,
-            Some(TargetCheck { defect: None, .. }) => Usability::Usable,
-            Some(TargetCheck { defect: Some(defect), .. }) => Usability::Defective(defect),
-        }
     }
 }
