@@ -275,7 +275,7 @@ fn unsupported_overrides_are_refused_with_the_remedy() {
             json!({"extra_pod_config": {"hostNetwork": true}}),
             "/extra_pod_config: `hostNetwork` is decided by the service",
         ),
-        (json!({"uid": 0}), "/uid: comes from the identity provider"),
+        (json!({"uid": 1000}), "/uid: comes from the identity provider"),
         (json!({"service_account": 7}), "/service_account: must be a text"),
         (json!({"image_spec": "lab:1"}), "/image_spec: is called `image`"),
         (json!({"allowed_groups": ["a"]}), "/allowed_groups: belongs to the profile"),
