@@ -286,7 +286,6 @@ ADMINISTRATORS = {"groups": ["ops"], "root": True, "paths": ["/scratch/", "/data
             },
             {
                 "administratorRoot": True,
-                "administratorPrivileged": False,
                 "administratorPaths": r"/scratch/a\.b(/.*)?|/scratch(/.*)?|/data(/.*)?",
                 "labContainer": "lab",
                 "podSecurity": ["restricted", "baseline", "privileged"],
@@ -294,7 +293,7 @@ ADMINISTRATORS = {"groups": ["ops"], "root": True, "paths": ["/scratch/", "/data
         ),
         (
             {"config": {"lab": {"administrators": {"groups": ["ops"], "root": True}}}},
-            {"administratorRoot": False, "podSecurity": ["restricted", "baseline"]},
+            {},
         ),
         (
             {"config": {"lab": {"security": LIFTS}}},
