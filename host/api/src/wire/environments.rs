@@ -28,7 +28,7 @@ struct Environment {
     /// `bound`, or `unbound` while its claim has no target.
     #[schema(value_type = Option<String>)]
     phase: Option<environment::EnvironmentPhase>,
-    /// What is wrong with its claim, for people.
+    /// The problem of its claim, for people.
     problem: Option<String>,
 }
 

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::users::identity::Identity;
 use crate::values::path;
 
-/// Parts of the security baseline that may be lifted in labs of members of some groups. The site
-/// says it in `lab.administrators`, and for each policy that may ask for it in the grant `administrators`. A part is lifted
-/// only if both allow it for a group of the lab's user, and only in the lab's own container.
+/// Parts of the security baseline that may be lifted in labs of members of some groups. The site says it in
+/// `lab.administrators`, and for each policy that may ask for it in the grant `administrators`. A part is lifted only if
+/// both allow it for a group of the lab's user, and only in the lab's own container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdministratorLifts {
@@ -51,8 +51,13 @@ impl AdministratorLifts {
             && match lift {
                 Lift::Root => self.root,
                 Lift::Privileged => self.privileged,
-                Lift::Path(wanted) => self.paths.iter().any(|granted| path::is_below(wanted, granted)),
+                Lift::Path(wanted) => self.has_path(wanted),
             }
+    }
+
+    /// Returns true if this path of the node may be mounted.
+    pub(crate) fn has_path(&self, wanted: &str) -> bool {
+        self.paths.iter().any(|granted| path::is_below(wanted, granted))
     }
 
     /// Returns the first problem of the settings, with its key.

@@ -7,8 +7,9 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::{fs_group, metadata};
+use crate::config::administrators::Lift;
 use crate::names::labels::LIFTED_LABEL;
-use crate::policy::{Lifted, SecurityProfile, ValidatedSpawn};
+use crate::policy::{SecurityProfile, ValidatedSpawn};
 
 /// Overwrites the settings that the baseline decides.
 pub(super) fn apply(pod: &mut Pod, spawn: &ValidatedSpawn) {
@@ -91,7 +92,7 @@ fn lab_context(spawn: &ValidatedSpawn) -> SecurityContext {
 
 /// Builds the security context of the lab's own container, which may be an administrator's.
 fn own_context(spawn: &ValidatedSpawn) -> SecurityContext {
-    let Lifted { root, privileged, .. } = spawn.lifted;
+    let [root, privileged] = [Lift::Root, Lift::Privileged].map(|lift| spawn.lifted.has(&lift));
     let mut context = lab_context(spawn);
     if root {
         context.run_as_user = Some(0);

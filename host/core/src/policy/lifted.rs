@@ -1,50 +1,41 @@
 //! The parts of the security baseline that are lifted in an administrator's lab.
 
+use std::collections::BTreeSet;
+
 use super::{Customization, Volume, VolumeSource};
 use crate::config::administrators::{AdministratorLifts, Lift};
 use crate::config::grants::{Grant, Grants, Need};
 use crate::users::identity::Identity;
-use crate::values::path;
 
 /// The parts of the security baseline that are lifted in a lab's own container; none in every lab that is not an
 /// administrator's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lifted {
-    /// The container runs as root, with the container runtime's default capabilities.
-    pub root: bool,
-    /// The container runs privileged.
-    pub privileged: bool,
-    /// The paths of the node that are mounted by the right of the grant `administrators`.
-    pub paths: Vec<String>,
-}
+pub struct Lifted(BTreeSet<Lift>);
 
 impl Lifted {
     /// Returns true if the lab has the whole baseline.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        self.0.is_empty()
     }
 
     /// Returns the lifted parts as the configuration names them: `root`, `privileged`, and paths of the node.
     pub fn names(&self) -> Vec<String> {
-        self.parts().map(|lift| lift.to_string()).collect()
+        self.parts().map(ToString::to_string).collect()
     }
 
-    pub(in crate::policy) fn parts(&self) -> impl Iterator<Item = Lift> {
-        let root = self.root.then_some(Lift::Root);
-        let privileged = self.privileged.then_some(Lift::Privileged);
-        root.into_iter().chain(privileged).chain(self.paths.iter().cloned().map(Lift::Path))
+    /// Returns true if this part is lifted.
+    pub(crate) fn has(&self, lift: &Lift) -> bool {
+        self.0.contains(lift)
+    }
+
+    pub(in crate::policy) fn parts(&self) -> impl Iterator<Item = &Lift> {
+        self.0.iter()
     }
 
     /// Adds the parts that an answer used by its grant.
     pub(super) fn add(&mut self, used: &[Need]) {
-        for need in used.iter().filter(|need| need.grant == Grant::Administrators) {
-            match need.wanted.as_deref().map(lift) {
-                Some(Lift::Root) => self.root = true,
-                Some(Lift::Privileged) => self.privileged = true,
-                Some(Lift::Path(path)) if !self.paths.contains(&path) => self.paths.push(path),
-                _ => {}
-            }
-        }
+        let by_grant = used.iter().filter(|need| need.grant == Grant::Administrators);
+        self.0.extend(by_grant.filter_map(|need| need.wanted.as_deref()).map(lift));
     }
 }
 
@@ -84,7 +75,7 @@ impl LiftRules<'_> {
         let is_stripped = |volume: &Volume| {
             let VolumeSource::HostPath(path) = &volume.source else { return false };
             let need = Need { field: String::new(), grant: Grant::HostPath, wanted: Some(path.clone()) };
-            !grants.cover(&need) && granted.paths.iter().any(|granted| path::is_below(path, granted))
+            !grants.cover(&need) && granted.has_path(path)
         };
         let stripped: Vec<String> = asked
             .volumes
@@ -105,7 +96,7 @@ impl LiftRules<'_> {
         let by_rank = || wanted.as_ref().is_some_and(|lift| self.allow(grants, lift));
         match need.grant {
             Grant::Administrators if by_rank() => Ok(need),
-            // Who has a grant for administrators is told what that one lacks.
+            // A policy with a grant for administrators is told what that one lacks.
             Grant::HostPath if !grants.cover(&need) && grants.administrators.is_some() => {
                 let may = by_rank();
                 let need = Need { grant: Grant::Administrators, ..need };

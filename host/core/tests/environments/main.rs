@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod checks;
 mod cluster;
 mod provisioned_namespaces;
 mod rules;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod administrators;
 mod case;
 mod dask_pools;
 mod golden;

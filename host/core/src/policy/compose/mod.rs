@@ -165,7 +165,7 @@ fn check_deciders(
     lifted: &Lifted,
     lifts: LiftRules<'_>,
 ) -> Result<(), SpawnRejected> {
-    let refused = |author: &Author, lift: Lift| {
+    let refused = |author: &Author, lift: &Lift| {
         let message = format!(
             "the lab is one of an administrator, with `{lift}`, and the {author} decides about it without the grant \
              `administrators` for that"

@@ -14,10 +14,14 @@ pub(in crate::custom_resource::environment) fn problem(conditions: &[Condition])
 /// A problem: its reason in `CamelCase`, and in words.
 pub(super) type Problem = (String, String);
 
+/// Returns the problem in the condition, to keep it or to repeat it.
+pub(super) fn known_problem(conditions: &[Condition]) -> Option<Problem> {
+    problem(conditions).map(|known| (known.reason.clone(), known.message.clone()))
+}
+
 /// Sets the condition, or removes it if there is no problem. Other conditions stay.
 pub(super) fn set_problem(conditions: &mut Vec<Condition>, found: Option<Problem>, now: Timestamp) {
-    let known = problem(conditions).map(|known| (known.reason.clone(), known.message.clone()));
-    if known == found {
+    if known_problem(conditions) == found {
         return;
     }
     conditions.retain(|condition| condition.kind != ERROR_OCCURRED);

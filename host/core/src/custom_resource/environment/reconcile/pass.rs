@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
-use super::conditions::{Problem, set_problem};
+use super::conditions::{Problem, known_problem, set_problem};
 use super::{Action, Reconciled, World};
 use crate::custom_resource::environment::{
     Claim, ClaimPhase, Environment, EnvironmentPhase, OWNER, Target, Usability,
@@ -17,26 +17,33 @@ pub(super) struct Pass<'a> {
     /// Targets that refer to a claim, by the claim's name.
     holders: BTreeMap<&'a str, Vec<&'a Target>>,
     /// Free targets by class: those without an owner, and those that are kept for their owner.
-    free: BTreeMap<Option<&'a str>, Free<'a>>,
-    /// Free targets in which labs cannot run, or not yet, by class.
-    unusable: BTreeMap<Option<&'a str>, Unusable<'a>>,
+    free: BTreeMap<Option<&'a str>, ByOwner<'a, Aged<'a>>>,
+    /// Free targets in which labs cannot run, or not yet, by class; those that are still to be checked come first.
+    unusable: BTreeMap<Option<&'a str>, ByOwner<'a, VecDeque<&'a Target>>>,
     /// Targets to write.
     changed: BTreeMap<&'a str, Target>,
     pub(super) done: Reconciled,
 }
 
-/// The free targets of one class, by age.
+/// Targets by age: the time of their creation, and their names.
+type Aged<'a> = BTreeSet<(Option<Timestamp>, &'a str)>;
+
+/// The free targets of one class: those without an owner, and those that are kept for their owners.
 #[derive(Default)]
-pub(super) struct Free<'a> {
-    of_nobody: BTreeSet<(Option<Timestamp>, &'a str)>,
-    of_owners: BTreeMap<&'a str, BTreeSet<(Option<Timestamp>, &'a str)>>,
+struct ByOwner<'a, T> {
+    of_nobody: T,
+    of_owners: BTreeMap<&'a str, T>,
 }
 
-/// The free targets of one class in which labs cannot run; those that are still to be checked come first.
-#[derive(Default)]
-struct Unusable<'a> {
-    of_nobody: VecDeque<&'a Target>,
-    of_owners: BTreeMap<&'a str, VecDeque<&'a Target>>,
+impl<'a, T: Default> ByOwner<'a, T> {
+    /// Returns the targets among which this one is; `None` if its former owner is unknown, so that no claim gets it.
+    fn beside(&mut self, target: &'a Target) -> Option<&mut T> {
+        match (target.is_released(), target.annotation(OWNER)) {
+            (false, _) => Some(&mut self.of_nobody),
+            (true, Some(owner)) => Some(self.of_owners.entry(owner).or_default()),
+            (true, None) => None,
+        }
+    }
 }
 
 impl<'a> Pass<'a> {
@@ -62,31 +69,19 @@ impl<'a> Pass<'a> {
     }
 
     fn add_free(&mut self, target: &'a Target) {
-        let free = self.free.entry(class_of(target)).or_default();
-        let entry = (target.created_at(), target.name());
-        match (target.is_released(), target.annotation(OWNER)) {
-            (false, _) => {
-                free.of_nobody.insert(entry);
-            }
-            (true, Some(owner)) => {
-                free.of_owners.entry(owner).or_default().insert(entry);
-            }
-            // The former owner is unknown, so the target is given to no claim.
-            (true, None) => {}
+        if let Some(free) = self.free.entry(class_of(target)).or_default().beside(target) {
+            free.insert((target.created_at(), target.name()));
         }
     }
 
     fn add_unusable(&mut self, target: &'a Target) {
-        let unusable = self.unusable.entry(class_of(target)).or_default();
-        let targets = match (target.is_released(), target.annotation(OWNER)) {
-            (false, _) => &mut unusable.of_nobody,
-            (true, Some(owner)) => unusable.of_owners.entry(owner).or_default(),
-            (true, None) => return,
+        let Some(unusable) = self.unusable.entry(class_of(target)).or_default().beside(target) else {
+            return;
         };
         // A target that is still to be checked may be usable in a moment.
         match self.world.usability(target) {
-            Usability::Unchecked => targets.push_front(target),
-            _ => targets.push_back(target),
+            Usability::Unchecked => unusable.push_front(target),
+            _ => unusable.push_back(target),
         }
     }
 
@@ -101,7 +96,7 @@ impl<'a> Pass<'a> {
     pub(super) fn take_free(&mut self, claim: &'a Claim) -> Option<&'a Target> {
         let free = self.free.get_mut(&class_of_claim(claim))?;
         let world = self.world;
-        let take = |from: &mut BTreeSet<(Option<Timestamp>, &'a str)>| {
+        let take = |from: &mut Aged<'a>| {
             let entry = *from.iter().find(|(_, name)| {
                 world.targets.get(*name).is_some_and(|it| claim.accepts(it.metadata.labels.as_ref()))
             })?;
@@ -166,8 +161,7 @@ impl<'a> Pass<'a> {
             } else {
                 EnvironmentPhase::Unbound
             };
-            let problem = claim.and_then(Claim::problem);
-            let found = problem.map(|problem| (problem.reason.clone(), problem.message.clone()));
+            let found = claim.and_then(|claim| known_problem(&claim.status.conditions));
             let mut next = Environment::clone(environment);
             next.status.phase = Some(phase);
             set_problem(&mut next.status.conditions, found, self.now);
@@ -191,12 +185,12 @@ fn first_accepted<'a>(targets: &VecDeque<&'a Target>, claim: &Claim) -> Option<&
     targets.iter().find(|target| claim.accepts(target.metadata.labels.as_ref())).copied()
 }
 
-fn class_of_claim(claim: &Claim) -> Option<&str> {
-    claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref)
-}
-
 fn class_of(target: &Target) -> Option<&str> {
     target.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref)
+}
+
+fn class_of_claim(claim: &Claim) -> Option<&str> {
+    claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref)
 }
 
 /// Returns true if the data to reach the target is known, and the target is not being deleted.

@@ -1,7 +1,7 @@
 //! Decides on the next state of each target.
 
 use super::binder::{defect, release};
-use super::conditions::{Problem, problem, set_problem};
+use super::conditions::{Problem, known_problem, set_problem};
 use super::pass::Pass;
 use super::{Action, CHECK_DEFECTIVE, CHECK_USABLE, NamespaceState, REMOVAL};
 use crate::custom_resource::condition::Condition;
@@ -66,7 +66,7 @@ impl<'a> Pass<'a> {
     /// Returns the defect of a target. While it is unknown, the problem that was known before stays.
     pub(super) fn defect_or_known(&self, target: &Target, known: &[Condition]) -> Option<Problem> {
         match self.world.usability(target) {
-            Usability::Unchecked => problem(known).map(|known| (known.reason.clone(), known.message.clone())),
+            Usability::Unchecked => known_problem(known),
             usability => defect(usability),
         }
     }
