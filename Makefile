@@ -68,15 +68,15 @@ sdk-python: ## tests of the package for JupyterHub and labs
 
 e2e: guests ## real JupyterHub, JupyterLab and browser against the service
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(VENV)/python -m pytest -q -rs -n 2 --dist loadfile tests/e2e
+	$(VENV)/python -m pytest -q -rfEs -n 2 --dist loadfile tests/e2e
 
 hub5: guests ## the spawner class in the other JupyterHub
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(HUB5_VENV)/python -m pytest -q -rs tests/e2e/test_hub.py tests/e2e/adversaries
+	$(HUB5_VENV)/python -m pytest -q -rfEs tests/e2e/test_hub.py tests/e2e/adversaries
 
 chart: guests ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOLDEN=1 writes its schema anew)
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q -rs tests/chart
+	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q -rfEs tests/chart
 
 image: ## the container images of the service and its policies, as OCI layouts; needs umoci and no container engine
 	@$(PYTHON) deploy/image/build.py

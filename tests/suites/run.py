@@ -5,8 +5,8 @@
     run.py SUITE...    run these suites, one after the other
     run.py list        print the plans and suites
 
-The first suite that fails ends the others, and the end of its output is printed. The whole output of every suite is kept
-in the folder `suites` beside what cargo builds.
+The first suite that fails ends the others, and the end of its output is printed; the last lines of all say why tests have
+failed. The whole output of every suite is kept in the folder `suites` beside what cargo builds.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import toolchain
 NEWS_EVERY = 60.0  # seconds
 LAST_LINES = 200  # of the output of a suite that failed
 GRACE = 30.0  # seconds for a suite to end what it has started
+WIDE = {"COLUMNS": "400"}  # pytest cuts the reasons of failures at the width of the terminal
 
 
 @dataclass
@@ -97,6 +98,7 @@ class Run:
             child = subprocess.Popen(
                 ["bash", "-c", suite.run],
                 cwd=toolchain.ROOT,
+                env=os.environ | WIDE,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -146,6 +148,8 @@ def summary(run: Run) -> Iterator[str]:
     yield from sorted({reason for outcome in run.outcomes for reason in outcome.skipped()})
     for outcome in run.outcomes:
         yield from outcome.warnings()
+    for outcome in run.outcomes:
+        yield from outcome.reasons()
 
 
 def main(arguments: list[str]) -> int:

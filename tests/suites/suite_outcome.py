@@ -17,6 +17,10 @@ PASSED = re.compile(
     r"^ *Summary \[.*\] *\d+ tests? run: (\d+) passed|^test result: ok\. (\d+) passed|^[= ]*(\d+) passed.* in [\d.]+s"
 )
 JUNIT = re.compile(r"^==> The times of the tests are in (.+)$")
+# How each says why a test has failed: a panic of a Rust test, and a line of pytest's summary.
+PANIC = re.compile(r"^\s*thread '(.+)' .*panicked at (.+):$")
+OF_PYTEST = re.compile(r"^(?:FAILED|ERROR) .+")
+REASON_LINES = 8  # of a panic
 
 
 @dataclass
@@ -41,6 +45,20 @@ class Outcome:
     def last_lines(self, count: int) -> str:
         """The end of the output."""
         return "\n".join(self.lines[-count:])
+
+    def reasons(self) -> Iterator[str]:
+        """Why tests have failed. Nothing of a suite that passed: tests of panics print some, too."""
+        if not self.code:
+            return
+        for at, line in enumerate(self.lines):
+            if match := PANIC.match(line):
+                yield f"{match[1]}: {match[2]}"
+                for said in self.lines[at + 1 : at + 1 + REASON_LINES]:
+                    if not said.strip() or said.strip().startswith("note: "):
+                        break
+                    yield f"    {said.strip()[:200]}"
+            elif OF_PYTEST.match(line):
+                yield line[:400]
 
     def skipped(self) -> set[str]:
         """The lines that say what was skipped, and why."""

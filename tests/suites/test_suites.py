@@ -18,10 +18,10 @@ def run(tmp_path):
     return Run(tmp_path)
 
 
-def outcome(tmp_path, text, **about):
+def outcome(tmp_path, text, code=0, **about):
     log = tmp_path / "log"
     log.write_text(text)
-    return Outcome(Suite(**{"name": "s", "run": "", "budget": 10} | about), log, 12.0, 0)
+    return Outcome(Suite(**{"name": "s", "run": "", "budget": 10} | about), log, 12.0, code)
 
 
 def names(run):
@@ -53,6 +53,28 @@ def test_programs_and_what_they_skipped_are_read_from_the_report(tmp_path):
     done = outcome(tmp_path, f"skipped: a browser\n==> The times of the tests are in {report}\n")
     assert done.programs == {"tests::api": 65}
     assert done.skipped() == {"skipped: a browser", "skipped: no cluster"}
+
+
+OF_BOTH = """
+        PASS [   0.835s] (1/2) tests::names one
+        FAIL [  78.095s] (2/2) tests::names two
+  stderr ───
+    thread 'two' (4711) panicked at tests/tests/names.rs:7:5:
+    assertion `left == right` failed
+      left: 1
+    note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+FAILED tests/e2e/test_hub.py::test_three - assert 500 == 200
+"""
+
+
+def test_the_end_says_why_tests_failed(tmp_path):
+    assert list(outcome(tmp_path, OF_BOTH, code=1).reasons()) == [
+        "two: tests/tests/names.rs:7:5",
+        "    assertion `left == right` failed",
+        "    left: 1",
+        "FAILED tests/e2e/test_hub.py::test_three - assert 500 == 200",
+    ]
+    assert list(outcome(tmp_path, OF_BOTH).reasons()) == []
 
 
 def test_what_takes_longer_than_its_budget_is_said(tmp_path):
