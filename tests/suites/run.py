@@ -32,7 +32,8 @@ import toolchain
 NEWS_EVERY = 60.0  # seconds
 LAST_LINES = 200  # of the output of a suite that failed
 GRACE = 30.0  # seconds for a suite to end what it has started
-WIDE = {"COLUMNS": "400"}  # pytest cuts the reasons of failures at the width of the terminal
+# pytest cuts the reasons of failures at the width of the terminal. Bash prints the last line of a suite in this format.
+SURROUNDINGS = {"COLUMNS": "400", "TIMEFORMAT": "==> The processors were busy for %U and %S seconds"}
 
 
 @dataclass
@@ -96,9 +97,9 @@ class Run:
         log, began = self.logs / f"{suite.name}.log", time.monotonic()
         with open(log, "wb") as output:
             child = subprocess.Popen(
-                ["bash", "-c", suite.run],
+                ["bash", "-c", f"time ( {suite.run} )"],
                 cwd=toolchain.ROOT,
-                env=os.environ | WIDE,
+                env=os.environ | SURROUNDINGS,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -142,7 +143,7 @@ def signal_session(leader: int, how: signal.Signals) -> None:
 
 def summary(run: Run) -> Iterator[str]:
     """What is printed at the end."""
-    yield f"{'seconds':>8} {'budget':>8} {'tests':>7}  suite"
+    yield f"{'seconds':>8} {'budget':>8} {'busy':>8} {'tests':>7}  suite"
     for outcome in run.outcomes:
         yield from outcome.rows()
     yield from sorted({reason for outcome in run.outcomes for reason in outcome.skipped()})

@@ -17,6 +17,7 @@ PASSED = re.compile(
     r"^ *Summary \[.*\] *\d+ tests? run: (\d+) passed|^test result: ok\. (\d+) passed|^[= ]*(\d+) passed.* in [\d.]+s"
 )
 JUNIT = re.compile(r"^==> The times of the tests are in (.+)$")
+BUSY = re.compile(r"^==> The processors were busy for ([\d.]+) and ([\d.]+) seconds$")
 # How each says why a test has failed: a panic of a Rust test, and a line of pytest's summary.
 PANIC = re.compile(r"^\s*thread '(.+)' .*panicked at (.+):$")
 OF_PYTEST = re.compile(r"^(?:FAILED|ERROR) .+")
@@ -41,6 +42,11 @@ class Outcome:
         """The number of tests that passed."""
         found = (PASSED.match(line) for line in self.lines)
         return sum(int(next(filter(None, match.groups()))) for match in found if match)
+
+    def busy(self) -> float:
+        """The seconds that it kept processors busy, those of all its processes together."""
+        found = (BUSY.match(line) for line in self.lines)
+        return sum(float(part) for match in found if match for part in match.groups())
 
     def last_lines(self, count: int) -> str:
         """The end of the output."""
@@ -68,8 +74,9 @@ class Outcome:
     def rows(self) -> Iterator[str]:
         """The suite in the table of times, and the programs of its tests."""
         for name, (seconds, budget) in self.times.items():
-            tests, indent = (self.passed(), "") if name == self.suite.name else ("", "    ")
-            yield f"{seconds:8.0f} {budget:8d} {tests:>7}  {indent}{name}"
+            is_suite = name == self.suite.name
+            busy, tests, indent = (round(self.busy()), self.passed(), "") if is_suite else ("", "", "    ")
+            yield f"{seconds:8.0f} {budget:8d} {busy:>8} {tests:>7}  {indent}{name}"
 
     def warnings(self) -> Iterator[str]:
         """What took longer than its budget."""

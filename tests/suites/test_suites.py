@@ -77,6 +77,14 @@ def test_the_end_says_why_tests_failed(tmp_path):
     assert list(outcome(tmp_path, OF_BOTH).reasons()) == []
 
 
+def test_the_time_of_the_processors_is_that_of_all_processes_of_a_suite(run):
+    run.stage(
+        [[Suite("computes", "bash -c 'for ((i = 0; i < 100000; i++)); do :; done'", 9), Suite("waits", "true", 9)]], 85
+    )
+    computes, waits = run.outcomes
+    assert computes.busy() > waits.busy()
+
+
 def test_what_takes_longer_than_its_budget_is_said(tmp_path):
     assert list(outcome(tmp_path, "", budget=11).warnings()) == [
         "warning: s took 12 s; its budget in tests/suites/suites.toml is 11 s"

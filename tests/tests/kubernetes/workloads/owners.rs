@@ -165,14 +165,24 @@ async fn forge(shop: &Shop<'_>, lab: &LabIn<'_>) {
         status.conditions.iter().flatten().any(is_ready).then_some(status.pod_ip?)
     })
     .await;
+    until(async || {
+        revisions.get(&name).await.unwrap().metadata.owner_references.is_none_or(|left| left.is_empty())
+    })
+    .await;
     // The lab's own pod is deleted, and the forged one is the newest that is ready.
     for pod in shop.pods(lab.name).await {
         pods.delete(&pod.metadata.name.unwrap(), &DeleteParams::default()).await.unwrap();
     }
     shop.rolled_out(lab.name).await;
-    until(async || lab.json().await["reason"] == "Moved").await;
-    let url = lab.json().await["url"].as_str().unwrap().to_owned();
-    assert!(!url.contains(&address), "{url}");
+    let at = |address: &str| format!("//{address}:");
+    let own: Vec<String> =
+        shop.pods(lab.name).await.into_iter().filter_map(|pod| pod.status?.pod_ip).collect();
+    until(async || {
+        let url = lab.json().await["url"].to_string();
+        assert!(!url.contains(&at(&address)), "{url}");
+        own.iter().any(|own| url.contains(&at(own)))
+    })
+    .await;
     revisions.delete(&name, &DeleteParams::default()).await.unwrap();
 }
 
