@@ -60,7 +60,7 @@ units: ## tests of the Rust packages themselves: seconds, once they are built
 	$(CARGO) test --locked --doc -p wasmspawner-sdk
 
 black-box: guests ## the service as a process, real policies, a real Kubernetes API server
-	$(PYTHON) tests/control-plane/run.py with $(NEXTEST) nextest run --locked --workspace -E 'not ($(UNITS))'
+	$(PYTHON) tests/control-plane/run.py with-two $(NEXTEST) nextest run --locked --workspace -E 'not ($(UNITS))'
 	@echo "==> The times of the tests are in $(CURDIR)/target/nextest/default/junit.xml"
 
 sdk-python: ## tests of the package for JupyterHub and labs

@@ -159,10 +159,11 @@ class ControlPlane:
         (self.home / name).write_text(text)  # in a folder that only its owner can access
 
 
-def own_address() -> str:
-    """An address for this process alone: Linux answers on all of 127/8, so parallel runs never need the same port."""
+def own_address(number: int = 0) -> str:
+    """An address for this process alone: Linux answers on all of 127/8, so parallel runs never need the same port. A
+    process has one for each `number` from 0 to 2; the pods of one-machine clusters have those from 127.64 on."""
     process = os.getpid()
-    return f"127.{16 + (process >> 16) % 32}.{process >> 8 & 255}.{process & 255}"
+    return f"127.{16 * (1 + number) + (process >> 16) % 16}.{process >> 8 & 255}.{process & 255}"
 
 
 def private_key() -> str:

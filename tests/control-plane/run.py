@@ -3,6 +3,7 @@
 
     run.py programs             build it if necessary, and print the folder
     run.py with COMMAND...      run the command with TEST_KUBECONFIG set to a new control plane, which ends with it
+    run.py with-two COMMAND...  the same with another one in TEST_KUBECONFIG_2, so that two tests have one at a time
 
 KUBEBUILDER_ASSETS may name a folder with other programs (etcd, kube-apiserver, kube-controller-manager). If
 TEST_KUBECONFIG is set, `with` starts nothing, and the tests use that cluster. KUBECONFIG is ignored, because it may
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy/local"))
@@ -24,8 +26,10 @@ import processes
 import programs
 import toolchain
 
+VARIABLES = ("TEST_KUBECONFIG", "TEST_KUBECONFIG_2")
 
-def run_with(command: list[str]) -> int:
+
+def run_with(control_planes: int, command: list[str]) -> int:
     """Run the command and return its exit code."""
     if config := os.environ.get("TEST_KUBECONFIG"):
         print(f"==> The tests use the cluster of TEST_KUBECONFIG={config}", flush=True)
@@ -35,10 +39,14 @@ def run_with(command: list[str]) -> int:
     except toolchain.Missing as missing:
         print(f"skipped: tests against a Kubernetes control plane; {missing}", flush=True)
         return subprocess.call(command)
-    begun = time.monotonic()
-    with control_plane.ControlPlane(folder) as running:
-        print(f"==> A control plane for the tests, ready after {time.monotonic() - begun:.1f} s", flush=True)
-        return subprocess.call(command, env=os.environ | {"TEST_KUBECONFIG": str(running.kubeconfig)} | cert_manager())
+    environment = os.environ | cert_manager()
+    with ExitStack() as running:
+        for number, variable in enumerate(VARIABLES[:control_planes]):
+            begun, address = time.monotonic(), control_plane.own_address(number)
+            one = running.enter_context(control_plane.ControlPlane(folder, address=address))
+            environment[variable] = str(one.kubeconfig)
+            print(f"==> A control plane for the tests, ready after {time.monotonic() - begun:.1f} s", flush=True)
+        return subprocess.call(command, env=environment)
 
 
 def cert_manager() -> dict[str, str]:
@@ -64,7 +72,9 @@ if __name__ == "__main__":
                 print(programs.folder())
                 programs.CERT_MANAGER.built()
             case ["with", _, *_]:
-                raise SystemExit(run_with(sys.argv[2:]))
+                raise SystemExit(run_with(1, sys.argv[2:]))
+            case ["with-two", _, *_]:
+                raise SystemExit(run_with(2, sys.argv[2:]))
             case _:
                 raise SystemExit(__doc__)
     except toolchain.Missing as missing:

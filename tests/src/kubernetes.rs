@@ -1,6 +1,7 @@
-//! The Kubernetes of `TEST_KUBECONFIG`; `make test` starts a control plane for it.
+//! The Kubernetes of `TEST_KUBECONFIG` or `TEST_KUBECONFIG_2`; `make test` starts a control plane for each.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -17,25 +18,35 @@ use wasmspawner_core::record::definitions::definitions;
 /// The message of a test without a cluster.
 pub const SKIPPED: &str = "skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane";
 
-/// A cluster, and the test's own namespace in it.
+/// The files with all permissions in a cluster. With two clusters, two tests run at a time.
+const FILES: [&str; 2] = ["TEST_KUBECONFIG", "TEST_KUBECONFIG_2"];
+
+/// A cluster that no other test uses, and the test's own namespace in it. A cluster has one set of definitions, and these
+/// tests add one node.
 pub struct Cluster {
     /// A client with all permissions.
     pub client: Client,
-    /// A namespace that no other test uses.
+    /// A namespace that no other test has had.
     pub namespace: String,
+    file: PathBuf,
+    _lock: File,
 }
 
 impl Cluster {
-    /// Creates a namespace whose name begins with `purpose`. `None` if `TEST_KUBECONFIG` is not set.
+    /// Creates a namespace whose name begins with `purpose`, in a cluster that no other test uses; waits for one.
+    /// `None` if `TEST_KUBECONFIG` is not set.
     pub async fn enter(purpose: &str) -> anyhow::Result<Option<Self>> {
-        let Some(kubeconfig) = kubeconfig()? else { return Ok(None) };
+        let files: Vec<PathBuf> = FILES.iter().filter_map(std::env::var_os).map(PathBuf::from).collect();
+        let Some(first) = files.first().cloned() else { return Ok(None) };
+        let (file, lock) = tokio::task::spawn_blocking(|| lock_one(files, first)).await??;
+        let kubeconfig = Kubeconfig::read_from(&file)?;
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         let client = Client::try_from(config)?;
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace =
             serde_json::from_value(json!({ "metadata": { "generateName": format!("{purpose}-") } }))?;
         let made = namespaces.create(&PostParams::default(), &namespace).await?;
-        Ok(Some(Self { client, namespace: made.metadata.name.context("no name")? }))
+        Ok(Some(Self { client, namespace: made.metadata.name.context("no name")?, file, _lock: lock }))
     }
 
     /// Returns true if the cluster already has a node, so that its pods run.
@@ -44,9 +55,14 @@ impl Cluster {
         Ok(!nodes.list(&ListParams::default().limit(1)).await?.items.is_empty())
     }
 
+    /// The kubeconfig file with all permissions.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
     /// A kubeconfig for the account with this token.
     pub fn kubeconfig(&self, token: &str) -> anyhow::Result<String> {
-        let mut config = kubeconfig()?.context("TEST_KUBECONFIG is not set")?;
+        let mut config = Kubeconfig::read_from(&self.file)?;
         for user in &mut config.auth_infos {
             user.auth_info = Some(serde_json::from_value(json!({ "token": token }))?);
         }
@@ -132,7 +148,8 @@ async fn remove_kind(client: &Client, name: &str, resource: &ApiResource) -> any
                     None => objects.clone(),
                 };
                 match api.patch(&object.name_any(), &PatchParams::default(), &release).await {
-                    Err(kube::Error::Api(status)) if status.code == 404 => {}
+                    // Kubernetes says conflict of an object that goes while it is patched.
+                    Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
                     answer => drop::<DynamicObject>(answer?),
                 }
             }
@@ -144,11 +161,15 @@ async fn remove_kind(client: &Client, name: &str, resource: &ApiResource) -> any
         .with_context(|| format!("{name} does not go"))?
 }
 
-/// The file in `TEST_KUBECONFIG`.
-pub fn kubeconfig_file() -> Option<PathBuf> {
-    std::env::var_os("TEST_KUBECONFIG").map(PathBuf::from)
-}
-
-fn kubeconfig() -> anyhow::Result<Option<Kubeconfig>> {
-    Ok(kubeconfig_file().map(Kubeconfig::read_from).transpose()?)
+/// Locks the first of these files that no other test has locked, or waits for `first`.
+fn lock_one(files: Vec<PathBuf>, first: PathBuf) -> std::io::Result<(PathBuf, File)> {
+    for file in files {
+        let lock = File::open(&file)?;
+        if lock.try_lock().is_ok() {
+            return Ok((file, lock));
+        }
+    }
+    let lock = File::open(&first)?;
+    lock.lock()?;
+    Ok((first, lock))
 }

@@ -29,8 +29,6 @@ class Plans:
     plans: dict[str, list[list[list[Suite]]]]
     #: Minutes within which a run has to end.
     longest: int
-    #: Seconds of the tests in each program of the suite `rust`.
-    programs: dict[str, int]
 
     @classmethod
     def read(cls, file: Path = FILE) -> Plans:
@@ -41,7 +39,7 @@ class Plans:
             name: [[[suites[suite] for suite in lane] for lane in stage] for stage in stages]
             for name, stages in found["plans"].items()
         }
-        return cls(suites, plans, found["longest"], found["programs"])
+        return cls(suites, plans, found["longest"])
 
     def text(self) -> str:
         """The plans, and the suites with their commands."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from plans import Plans, Suite
+from plans import Suite
 
 # What nextest, cargo test and pytest print at their ends.
 PASSED = re.compile(
@@ -73,24 +73,15 @@ class Outcome:
 
     def rows(self) -> Iterator[str]:
         """The suite in the table of times, and the programs of its tests."""
-        for name, (seconds, budget) in self.times.items():
-            is_suite = name == self.suite.name
-            busy, tests, indent = (round(self.busy()), self.passed(), "") if is_suite else ("", "", "    ")
-            yield f"{seconds:8.0f} {budget:8d} {busy:>8} {tests:>7}  {indent}{name}"
+        yield f"{self.seconds:8.0f} {self.suite.budget:8d} {self.busy():8.0f} {self.passed():7d}  {self.suite.name}"
+        for name, seconds in self.programs.items():
+            yield f"{seconds:8.0f} {'':>25}      {name}"
 
     def warnings(self) -> Iterator[str]:
         """What took longer than its budget."""
-        for name, (seconds, budget) in self.times.items():
-            if seconds > budget:
-                yield f"warning: {name} took {seconds:.0f} s; its budget in tests/suites/suites.toml is {budget} s"
-
-    @cached_property
-    def times(self) -> dict[str, tuple[float, int]]:
-        """Seconds and budget of the suite, and of the programs of its tests. Programs without a budget of their own have
-        that of `others`."""
-        budgets = Plans.read().programs
-        programs = {name: (seconds, budgets.get(name, budgets["others"])) for name, seconds in self.programs.items()}
-        return {self.suite.name: (self.seconds, self.suite.budget)} | programs
+        name, budget = self.suite.name, self.suite.budget
+        if self.seconds > budget:
+            yield f"warning: {name} took {self.seconds:.0f} s; its budget in tests/suites/suites.toml is {budget} s"
 
     @cached_property
     def lines(self) -> list[str]:

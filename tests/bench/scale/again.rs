@@ -3,7 +3,7 @@
 use kube::api::{DeleteParams, ListParams};
 use wasmspawner_tests::kubernetes::records;
 
-use crate::cluster::{RealCluster, kubeconfig};
+use crate::cluster::RealCluster;
 use crate::rounds::median;
 use crate::{site, spawns};
 
@@ -17,7 +17,7 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     for (name, kept) in [("namespaces are kept", "10m"), ("namespaces are deleted", "0s")] {
         let (client, namespace) = (real.cluster.client.clone(), &real.cluster.namespace);
         let instance = format!("{namespace}-{kept}");
-        let mut service = site::on_cluster(&kubeconfig()?, namespace, &instance, |config| {
+        let mut service = site::on_cluster(&real.kubeconfig()?, namespace, &instance, |config| {
             config["kubernetes"]["delete_namespaces_after"] = kept.into();
         })?;
         service.run().await?;

@@ -7,7 +7,7 @@ use kube::api::ListParams;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
-use wasmspawner_tests::kubernetes::{Cluster, kubeconfig_file, records, remove_definition};
+use wasmspawner_tests::kubernetes::{Cluster, records, remove_definition};
 
 /// A namespace and a node in a real cluster; both are deleted at the end.
 pub(crate) struct RealCluster {
@@ -41,17 +41,17 @@ impl RealCluster {
         Ok(())
     }
 
+    /// A kubeconfig with all permissions.
+    pub(crate) fn kubeconfig(&self) -> anyhow::Result<String> {
+        Ok(std::fs::read_to_string(self.cluster.file())?)
+    }
+
     pub(crate) async fn leave(self) -> anyhow::Result<()> {
         self.node.stop.cancel();
         self.node.running.await?;
         remove_definition(self.cluster.client.clone()).await?;
         self.cluster.leave().await
     }
-}
-
-/// A kubeconfig with all permissions.
-pub(crate) fn kubeconfig() -> anyhow::Result<String> {
-    Ok(std::fs::read_to_string(kubeconfig_file().context("TEST_KUBECONFIG is not set")?)?)
 }
 
 impl Node {

@@ -8,7 +8,7 @@ use wasmspawner_tests::api::Client;
 use wasmspawner_tests::service::Service;
 
 use crate::bare_client::BareClient;
-use crate::cluster::{RealCluster, kubeconfig};
+use crate::cluster::RealCluster;
 use crate::usage::Usage;
 use crate::{site, spawns};
 
@@ -31,7 +31,7 @@ struct Column {
 pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     let real = RealCluster::enter().await?;
     let namespace = &real.cluster.namespace;
-    let mut service = site::on_cluster(&kubeconfig()?, namespace, namespace, |_| {})?;
+    let mut service = site::on_cluster(&real.kubeconfig()?, namespace, namespace, |_| {})?;
     service.run().await?;
     let pid = service.pid().context("the service has no process")?;
     let admin = service.admin()?;
@@ -108,7 +108,7 @@ pub(crate) async fn shared_namespace(labs: usize) -> anyhow::Result<()> {
     for (name, shared) in [("a namespace each", false), ("one namespace", true)] {
         let namespace = &real.cluster.namespace;
         let instance = format!("{namespace}-{shared}");
-        let mut service = site::on_cluster(&kubeconfig()?, namespace, &instance, |config| {
+        let mut service = site::on_cluster(&real.kubeconfig()?, namespace, &instance, |config| {
             if shared {
                 config["kubernetes"]["namespaces"] = "retain".into();
                 config["names"]["namespace"] = format!("{namespace}-labs").into();

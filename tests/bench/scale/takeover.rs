@@ -11,7 +11,7 @@ use serde_json::json;
 use wasmspawner_tests::kubernetes::records;
 use wasmspawner_tests::service::Service;
 
-use crate::cluster::{RealCluster, kubeconfig};
+use crate::cluster::RealCluster;
 use crate::rounds::{mebibytes, median};
 use crate::usage::Usage;
 use crate::{site, spawns};
@@ -33,7 +33,7 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     });
     slices.patch("wasmspawner", &PatchParams::apply("scale"), &Patch::Apply(&slice)).await?;
     let process = |name: &str, address| {
-        let mut service = site::on_cluster(&kubeconfig()?, &namespace, &namespace, |config| {
+        let mut service = site::on_cluster(&real.kubeconfig()?, &namespace, &namespace, |config| {
             config["kubernetes"]["endpoint_slice"] = json!("wasmspawner");
         })?;
         service.is_in_pod(name, address);

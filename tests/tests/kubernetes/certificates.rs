@@ -181,9 +181,8 @@ impl CertManager {
             site.apply(&std::fs::read_to_string(&file).unwrap()).await;
         }
         until(async || certificates(site, "default").list(&ListParams::default()).await.is_ok()).await;
-        let kubeconfig = std::env::var("TEST_KUBECONFIG").unwrap();
         let mut command = Command::new(folder.join("cert-manager"));
-        command.args(["--kubeconfig", &kubeconfig]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg("--kubeconfig").arg(site.cluster.file()).stdout(Stdio::null()).stderr(Stdio::null());
         Self(command.spawn().unwrap())
     }
 }

@@ -130,8 +130,7 @@ async fn labs_in_another_cluster_have_routes_that_go_with_them() {
         } } });
     });
     let client = site.cluster.client.clone();
-    let kubeconfig =
-        std::fs::read_to_string(wasmspawner_tests::kubernetes::kubeconfig_file().unwrap()).unwrap();
+    let kubeconfig = std::fs::read_to_string(site.cluster.file()).unwrap();
     let secret = json!({"metadata": {"name": "far"}, "stringData": {"kubeconfig": embedded(&kubeconfig)}});
     let secret = serde_json::from_value(secret).unwrap();
     Api::<Secret>::namespaced(client.clone(), site.name())
@@ -188,8 +187,7 @@ async fn a_target_in_which_labs_cannot_run_says_why() {
     site.apply(ENVIRONMENTS).await;
     site.install_definition().await;
     let client = site.cluster.client.clone();
-    let kubeconfig =
-        std::fs::read_to_string(wasmspawner_tests::kubernetes::kubeconfig_file().unwrap()).unwrap();
+    let kubeconfig = std::fs::read_to_string(site.cluster.file()).unwrap();
     let whole = embedded(&kubeconfig);
     let namespace = format!("{}-brought", site.name());
     let brought = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();

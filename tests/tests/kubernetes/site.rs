@@ -11,7 +11,6 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_embedded::kubelet::{AddressRange, Kubelet, KubeletOptions, Runtime, SimulatedOptions};
@@ -26,10 +25,6 @@ const POLICY: &str = include_str!("../../../deploy/admission-policy.yaml");
 const DEFINITION: &str = include_str!("../../../deploy/crds.yaml");
 pub(crate) const NODE: &str = "wasmspawner-test";
 
-/// A cluster has one node and one definition, so one test uses them at a time. This lock separates the tests of a
-/// process; the test group `cluster` in `.config/nextest.toml` separates processes.
-static ALONE: Mutex<()> = Mutex::const_new(());
-
 /// A cluster with a node, and with an account in its own namespace that has the permissions of the service.
 pub(crate) struct Site {
     pub(crate) cluster: Cluster,
@@ -37,13 +32,11 @@ pub(crate) struct Site {
     pub(crate) token: String,
     stop: CancellationToken,
     kubelet: JoinHandle<()>,
-    _alone: MutexGuard<'static, ()>,
 }
 
 impl Site {
     /// Prepares the cluster with the permissions in a file of `deploy/permissions`. `None` without a cluster.
     pub(crate) async fn enter(permissions: &str) -> Option<Self> {
-        let alone = ALONE.lock().await;
         let cluster = Cluster::enter("wasmspawner").await.unwrap()?;
         // An earlier test may have failed and left both behind.
         remove_definition(cluster.client.clone()).await.unwrap();
@@ -59,7 +52,7 @@ impl Site {
         let kubelet = Kubelet::new(cluster.client.clone(), options).unwrap();
         let stop = CancellationToken::new();
         let kubelet = tokio::spawn(kubelet.run(stop.clone()));
-        let mut site = Self { cluster, token: String::new(), stop, kubelet, _alone: alone };
+        let mut site = Self { cluster, token: String::new(), stop, kubelet };
         site.token = site.account(permissions).await;
         Some(site)
     }

@@ -369,8 +369,8 @@ impl Labs {
             };
             self.heard(key, authorize(&self.context.rules(), &question).await)?;
         }
+        self.require_readable(key)?;
         if self.view(key).is_none() {
-            self.require_readable(key)?;
             return Err(Refusal::NoLab.into());
         }
         self.ask_stop(key, StopRequest::by(requested_by)).await

@@ -73,9 +73,10 @@ fn log(record: &UnreadableRecord) {
 }
 
 impl Labs {
-    /// Fails if the record of this lab or child cannot be read: it may run, although the service knows nothing of it.
+    /// Fails if the record of this lab or child cannot be read: it may run, although the service knows nothing of it. The
+    /// lab is looked for afterwards: one that is adopted meanwhile is known before its record counts as readable.
     pub fn require_readable(&self, key: &SpawnKey) -> Result<(), SpawnError> {
-        if self.has_driver(key) {
+        if self.lab(key).is_some() {
             return Ok(());
         }
         match self.unreadable().record_of(key) {

@@ -265,8 +265,10 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
         RecordChange::Written(stored) => {
             context.records.leadership().end_if_later(stored.spec.epoch);
             // Without a driver, the lab stays as it is until it is adopted.
-            if labs.has_driver(&stored.key) {
+            if labs.lab(&stored.key).is_some() {
                 labs.unreadable().remove(&stored.uid);
+            }
+            if labs.has_driver(&stored.key) {
                 labs.send_record(&stored.key.clone(), *stored);
             }
         }
@@ -312,6 +314,7 @@ async fn adopt_unknown(labs: &Labs) {
         Ok(listed) => listed,
         Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
     };
+    let mut all_are_known = true;
     for key in recorded {
         if labs.has_driver(&key) {
             continue;
@@ -325,12 +328,17 @@ async fn adopt_unknown(labs: &Labs) {
             Ok(None) => {}
             // The other labs do not wait for it.
             Err(error) => {
+                all_are_known = false;
                 tracing::warn!(error = %Causes(&error), %user, %server, "the record of a lab without a driver cannot be read; it is tried again later");
             }
         }
     }
-    labs.unreadable().listed(&before, unreadable);
-    labs.stop_orphans();
+    // A lab that could not be adopted is neither gone, nor are its children nobody's.
+    let gone_or_adopted = if all_are_known { before.as_slice() } else { &[] };
+    labs.unreadable().listed(gone_or_adopted, unreadable);
+    if all_are_known {
+        labs.stop_orphans();
+    }
 }
 
 /// Does the periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
