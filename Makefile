@@ -22,8 +22,6 @@ help: ## this list
 
 # The components of the tests, built once for all of them.
 GUESTS := --profile guest --target wasm32-wasip2 -p 'policy-*' -p guest-hostile -p guest-stagehand -p guest-wrong-type -p guest-foreign-import
-# Tests that need no service: of the libraries, of the core, and the rules.
-UNITS := kind(lib) | kind(bin) | package(wasmspawner-core) | package(wasmspawner-tidy)
 export WASMSPAWNER_TEST_COMPONENTS := $(TARGET)/wasm32-wasip2/guest
 
 run: ## JupyterHub, the service and its one-machine cluster; Ctrl-C ends all
@@ -56,11 +54,11 @@ rules: ## rules of the repository that no compiler knows, and the runner of the 
 	$(VENV)/python -m pytest -q tests/suites
 
 units: ## tests of the Rust packages themselves: seconds, once they are built
-	$(NEXTEST) nextest run --locked --workspace -E '$(UNITS)'
+	$(NEXTEST) nextest run --locked --workspace --lib --bins
 	$(CARGO) test --locked --doc -p wasmspawner-sdk
 
-black-box: guests ## the service as a process, real policies, a real Kubernetes API server
-	$(PYTHON) tests/control-plane/run.py with-two $(NEXTEST) nextest run --locked --workspace -E 'not ($(UNITS))'
+black-box: guests ## the rules of the core, the service as a process, real policies, a real Kubernetes API server
+	$(PYTHON) tests/control-plane/run.py with-two $(NEXTEST) nextest run --locked --workspace -E 'not (kind(lib) | kind(bin) | package(wasmspawner-tidy))'
 	@echo "==> The times of the tests are in $(CURDIR)/target/nextest/default/junit.xml"
 
 sdk-python: ## tests of the package for JupyterHub and labs
@@ -68,15 +66,15 @@ sdk-python: ## tests of the package for JupyterHub and labs
 
 e2e: guests ## real JupyterHub, JupyterLab and browser against the service
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(VENV)/python -m pytest -q -rfEs -n 2 --dist loadfile tests/e2e
+	$(VENV)/python -m pytest -q -rfEs --durations=15 -n 2 --dist loadfile tests/e2e
 
 hub5: guests ## the spawner class in the other JupyterHub
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(HUB5_VENV)/python -m pytest -q -rfEs tests/e2e/test_hub.py tests/e2e/adversaries
+	$(HUB5_VENV)/python -m pytest -q -rfEs --durations=10 tests/e2e/test_hub.py tests/e2e/adversaries
 
 chart: guests ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOLDEN=1 writes its schema anew)
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q -rfEs tests/chart
+	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q -rfEs --durations=10 tests/chart
 
 image: ## the container images of the service and its policies, as OCI layouts; needs umoci and no container engine
 	@$(PYTHON) deploy/image/build.py

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::env;
 use std::fmt::Debug;
+use std::fs::File;
 use std::time::Duration;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 
@@ -20,13 +21,15 @@ const BOUND: Duration = Duration::from_mins(1);
 pub(crate) struct Cluster {
     pub(crate) client: Client,
     pub(crate) namespace: String,
+    /// Keeps other tests out of a real cluster: some of them bring a node, which runs all pods.
+    _lock: Option<File>,
 }
 
 impl Cluster {
     /// An embedded API server that lasts as long as the test.
     pub(crate) async fn embedded() -> Self {
         let server = ApiServer::open(Options::default()).unwrap();
-        Self::enter(server.client()).await
+        Self::enter(server.client(), None).await
     }
 
     /// The cluster that `TEST_KUBECONFIG` names. Without the variable, prints `skipped` and returns None.
@@ -35,9 +38,11 @@ impl Cluster {
             println!("skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane");
             return None;
         };
+        let lock = File::open(&file).unwrap();
+        let lock = tokio::task::spawn_blocking(|| lock.lock().map(|()| lock)).await.unwrap().unwrap();
         let kubeconfig = Kubeconfig::read_from(file).unwrap();
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-        let cluster = Self::enter(Client::try_from(config.unwrap()).unwrap()).await;
+        let cluster = Self::enter(Client::try_from(config.unwrap()).unwrap(), Some(lock)).await;
         // Pods are admitted only when their account is there.
         let accounts: Api<ServiceAccount> = cluster.api();
         eventually("the default account is there", async || {
@@ -47,11 +52,11 @@ impl Cluster {
         Some(cluster)
     }
 
-    async fn enter(client: Client) -> Self {
+    async fn enter(client: Client, lock: Option<File>) -> Self {
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace = object(json!({"metadata": {"generateName": "conformance-"}}));
         let namespace = namespaces.create(&PostParams::default(), &namespace).await.unwrap();
-        Self { client, namespace: namespace.metadata.name.unwrap() }
+        Self { client, namespace: namespace.metadata.name.unwrap(), _lock: lock }
     }
 
     /// Deletes the namespace.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use std::env;
+use std::fs::File;
 use std::io::Write;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub(crate) struct Shell {
     pub(crate) namespace: String,
     home: TempDir,
     server: Option<DropGuard>,
+    /// Keeps other tests out of a real cluster: some of them bring a node, which runs all pods.
+    _lock: Option<File>,
 }
 
 /// The output of a command.
@@ -59,7 +62,7 @@ impl Shell {
         let shutdown = CancellationToken::new();
         let access = Access::token("s3cret");
         tokio::spawn(server.serve(listener, Some(certificate), access, shutdown.clone()));
-        Self::open(config.as_bytes(), Some(shutdown.drop_guard())).await
+        Self::open(config.as_bytes(), Some(shutdown.drop_guard()), None).await
     }
 
     /// On the cluster that `TEST_KUBECONFIG` names. Without it or without kubectl, prints `skipped` and returns
@@ -69,15 +72,17 @@ impl Shell {
             println!("skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane");
             return None;
         };
+        let lock = File::open(&file).unwrap();
+        let lock = tokio::task::spawn_blocking(|| lock.lock().map(|()| lock)).await.unwrap().unwrap();
         let view = Command::new("kubectl")
             .args(["config", "view", "--raw", "--flatten", "--minify"])
             .env("KUBECONFIG", file)
             .output();
         let config = view.await.map(|output| output.stdout).unwrap_or_default();
-        Self::open(&config, None).await
+        Self::open(&config, None, Some(lock)).await
     }
 
-    async fn open(config: &[u8], server: Option<DropGuard>) -> Option<Self> {
+    async fn open(config: &[u8], server: Option<DropGuard>, lock: Option<File>) -> Option<Self> {
         if Command::new("kubectl").arg("version").arg("--client").output().await.is_err() {
             println!("skipped: there is no kubectl");
             return None;
@@ -85,7 +90,7 @@ impl Shell {
         let namespace = format!("kubectl-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("config"), config).unwrap();
-        let shell = Self { namespace, home, server };
+        let shell = Self { namespace, home, server, _lock: lock };
         shell.new_namespace(&shell.namespace).await;
         shell.ok(&format!("config set-context --current --namespace={}", shell.namespace)).await;
         Some(shell)

@@ -62,7 +62,7 @@ class Outcome:
                 for said in self.lines[at + 1 : at + 1 + REASON_LINES]:
                     if not said.strip() or said.strip().startswith("note: "):
                         break
-                    yield f"    {said.strip()[:200]}"
+                    yield f"    {said.strip()[:2000]}"
             elif OF_PYTEST.match(line):
                 yield line[:400]
 

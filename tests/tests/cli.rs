@@ -5,6 +5,7 @@
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
@@ -182,6 +183,20 @@ async fn labs_are_started_watched_and_stopped() {
     let refused = labs(&["spawn", "grace", "--option", "size=huge"]);
     assert_ne!(refused.code, 0);
     assert!(refused.stderr.contains("size"), "{}", refused.stderr);
+
+    let ada = service.user("ada").unwrap();
+    let kernel = json!({
+        "kernel_name": "python3", "command": ["python3"],
+        "connection": {"key": "k", "signature_scheme": "hmac-sha256"},
+    });
+    let start = ada.request(http::Method::POST, &format!("{PREFIX}/labs/ada/kernels/k1")).json(&kernel);
+    assert_eq!(ada.send(start).await.unwrap().status, 201);
+    assert!(labs(&["events", "ada~kernel=k1"]).ok().contains("ready"));
+    assert!(labs(&["show", "ada~kernel=k1"]).ok().contains("python3"));
+    labs(&["stop", "ada~kernel=k1", "--wait"]).ok();
+    assert!(labs(&["show", "ada~kernel=k1"]).stderr.contains("no kernel of this id"), "it is gone");
+    assert!(labs(&["logs", "ada~kernel=k1"]).stderr.contains("this is about a lab"));
+    assert!(labs(&["show", "ada"]).ok().contains("running"), "and its lab is not");
 
     labs(&["stop", "ada", "--wait"]).ok();
     let gone = labs(&["show", "ada"]);

@@ -8,6 +8,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::{Client, PREFIX};
+use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::{until_running, until_some};
 
@@ -55,6 +56,13 @@ pub(crate) fn deleting_at_once(config: &mut Value) {
 fn keeping_labs_alone(config: &mut Value) {
     keeping(config);
     deleting_at_once(config);
+}
+
+/// The quota of the user is that of the namespace, too.
+fn with_quotas(config: &mut Value) {
+    let quota = json!({ "quota": { "default": { "cpu": 8, "memory": "16Gi" } } });
+    let default = json!({ "name": "default", "path": guests::component("policy-default"), "config": quota });
+    config["policies"].as_array_mut().unwrap().insert(0, default);
 }
 
 #[tokio::test]
@@ -146,6 +154,8 @@ async fn a_crash_at_any_request_leaves_no_operation_unfinished() {
         "after create Namespace",
         "before create Secret",
         "after create Secret",
+        "before create ResourceQuota",
+        "after create ResourceQuota",
         "after create ConfigMap",
         "before create Pod",
         "after create Pod",
@@ -159,7 +169,11 @@ async fn a_crash_at_any_request_leaves_no_operation_unfinished() {
         "after delete Spawn",
     ];
     for point in points {
-        let mut service = Service::prepare(BINARY, keeping_labs_alone).unwrap();
+        let mut service = Service::prepare(BINARY, |config| {
+            keeping_labs_alone(config);
+            with_quotas(config);
+        })
+        .unwrap();
         service.meets(&format!("abort {point}"));
         service.run().await.unwrap();
         let ada = service.user("ada").unwrap();
@@ -183,9 +197,11 @@ async fn a_crash_at_any_request_leaves_no_operation_unfinished() {
             assert!(expected.contains(&lab["status"]), "{point}: {lab:#}");
             let without_secret =
                 ["before create Namespace", "after create Namespace", "before create Secret"];
+            // The Secret and the quota are created at the same time.
+            let is_open = point.contains("ResourceQuota");
             if spawned && without_secret.contains(&point) {
                 assert_eq!(lab["reason"], "Interrupted", "{point}: {lab:#}");
-            } else if spawned && !point.contains("delete") {
+            } else if spawned && !point.contains("delete") && !is_open {
                 assert_eq!(lab["status"], "running", "{point}: {lab:#}");
             }
             if lab["status"] == "running" {
@@ -336,6 +352,8 @@ async fn a_lab_whose_record_cannot_be_read_is_left_as_it_is() {
     let (admin, hub) = (service.admin().unwrap(), service.hub().unwrap());
     until_running(&grace, "grace").await;
     assert_eq!(ada.lab("ada").await.unwrap().problem().unwrap(), "503 unreadable_record");
+    let lookup = ada.get(&format!("{PREFIX}/lab-lookup?user_string=ada")).await.unwrap();
+    assert_eq!(lookup.problem().unwrap(), "503 unreadable_record");
     assert_eq!(ada.spawn("ada").await.unwrap().problem().unwrap(), "503 unreadable_record");
     assert_eq!(ada.stop("ada").await.unwrap().problem().unwrap(), "503 unreadable_record");
     let delete = |path: &str| hub.request(http::Method::DELETE, &format!("{PREFIX}{path}"));

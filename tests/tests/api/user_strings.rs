@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::service::Service;
 
+use super::kernels;
 use super::running::until;
 use crate::BINARY;
 
@@ -42,7 +43,10 @@ async fn the_same_wish_is_the_same_lab_and_a_second_request_is_told_where_it_is(
     }
     let found = find(&ada, "ada/gpu").await.json().unwrap();
     assert!(found["status"] == "starting" || found["status"] == "running", "{found}");
-    let expected = json!({ "user_string": "ada/gpu", "username": "ada", "server": "gpu", "path": place, "status": found["status"] });
+    let expected = json!({
+        "user_string": "ada/gpu", "username": "ada", "server": "gpu", "kernel": null, "dask_pool": null, "path": place,
+        "status": found["status"],
+    });
     assert_eq!(found, expected);
     // This lab is another one than that of the default server.
     let other = spawn(&ada, "/labs/ada", "ada").await;
@@ -51,6 +55,35 @@ async fn the_same_wish_is_the_same_lab_and_a_second_request_is_told_where_it_is(
     assert_eq!((&lab["env"]["FROM"], &lab["options"]["blueprint"]), (&json!("gpu"), &json!("gpu")));
     let plain = until(&ada, "ada", |lab| lab["status"] == "running").await;
     assert_eq!(plain["env"].get("FROM"), None);
+}
+
+#[tokio::test]
+async fn a_kernel_is_found_and_stopped_by_its_user_string() {
+    let (service, ada) = kernels::with_lab("ada", |_| {}).await;
+    let eve = service.user("eve").unwrap();
+    assert_eq!(find(&ada, "ada~kernel=k1").await.problem().unwrap(), "404 unknown_kernel");
+    assert_eq!(find(&ada, "ada~dask-pool=tides").await.problem().unwrap(), "404 unknown_pool");
+    kernels::run(&ada, "ada", "k1").await;
+    let found = find(&ada, "ada~kernel=k1").await.json().unwrap();
+    let place = kernels::path("ada", "k1");
+    let expected = json!({
+        "user_string": "ada~kernel=k1", "username": "ada", "server": "", "kernel": "k1", "dask_pool": null, "path": place,
+        "status": "running",
+    });
+    assert_eq!(found, expected);
+    for (client, asked, problem) in [
+        (&ada, "ada/gpu~kernel=k1", "404 unknown_kernel"),
+        (&ada, "ada~dask-pool=k1", "404 unknown_pool"),
+        (&ada, "ada~kernel=-k", "422 invalid_user_string"),
+        (&eve, "ada~kernel=k1", "403 permission_denied"),
+    ] {
+        assert_eq!(find(client, asked).await.problem().unwrap(), problem, "{asked}");
+    }
+    let refused = spawn(&ada, "/labs/ada", "ada~kernel=k1").await;
+    assert_eq!(refused.problem().unwrap(), "422 invalid_user_string", "a kernel is not started as a lab");
+    assert_eq!(ada.send(ada.request(Method::DELETE, &place)).await.unwrap().status, 202);
+    kernels::until(&ada, "ada", "k1", Value::is_null).await;
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
 }
 
 #[tokio::test]

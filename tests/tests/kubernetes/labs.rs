@@ -14,7 +14,7 @@ use wasmspawner_tests::service::Service;
 use wasmspawner_tests::waiting::until_running;
 
 use crate::BINARY;
-use crate::site::{NODE, Site, until};
+use crate::site::{NODE, Site, until, until_within_a_minute};
 
 /// A user whose image cannot be pulled.
 const BROKEN: &str = "fault.pull-failure";
@@ -198,7 +198,12 @@ pub(crate) fn assert_permitted(service: &Service) {
 
 /// Waits until an object whose deletion was accepted is gone.
 pub(crate) async fn gone<K: Clone + DeserializeOwned + Debug>(api: &Api<K>, name: &str) {
-    until(async || api.get_opt(name).await.unwrap().is_none()).await;
+    let mut left = None;
+    let is_gone = until_within_a_minute(async || {
+        left = api.get_opt(name).await.unwrap();
+        left.is_none()
+    });
+    assert!(is_gone.await, "{name} is there after a minute: {left:?}");
 }
 
 async fn make<K>(api: &Api<K>, object: Value)

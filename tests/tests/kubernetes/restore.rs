@@ -80,6 +80,7 @@ pub(crate) async fn volumes_return_and_labs_can_be_started_again(site: &Site, na
     ada.spawn_to_end("ada").await.unwrap();
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(site.cluster.client.clone(), namespace);
     let home = claims.get("claim-ada").await.unwrap().metadata.uid;
+    until(async || site.spawns().get("lab-ada").await.unwrap().data["status"]["readyAt"].is_string()).await;
     assert!(service.end().unwrap().success());
 
     let backup = Backup::from_site(site).await;

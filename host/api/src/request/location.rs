@@ -21,7 +21,7 @@ pub(crate) fn below_prefix(key: &LabKey) -> String {
     path
 }
 
-/// Returns the URL path of a kernel or a Dask pool below the prefix.
+/// Returns the URL path of a lab, a kernel or a Dask pool below the prefix.
 pub(crate) fn of_child(key: &SpawnKey) -> String {
     let lab = below_prefix(&key.lab);
     let Some(child) = &key.child else { return lab };

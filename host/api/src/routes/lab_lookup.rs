@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::Deserialize;
-use wasmspawner_core::policy::user_string::UserString;
+use wasmspawner_core::names::spawn_key::SpawnKind;
+use wasmspawner_core::policy::user_string::SpawnString;
 use wasmspawner_core::users::access::Access;
 
 use crate::auth::Caller;
@@ -15,16 +16,16 @@ use crate::request::prefix::Prefix;
 use crate::wire;
 use wasmspawner_spawner::Labs;
 
-/// The lab that a user string means.
+/// The lab that a user string means, or a kernel or pool of the lab.
 ///
 /// A user string says in one text who wants what: `ada`, `ada/gpu`, `ada~blueprint=gpu`, `ada~repo=org/project`. The same text
-/// always means the same lab. This route starts nothing.
+/// always means the same lab. `ada/gpu~kernel=6f1a` is a kernel of a lab, `ada~dask-pool=tides` a pool. This route starts nothing.
 #[utoipa::path(
     get, path = "/lab-lookup", tag = "labs", operation_id = "find_lab",
     params(("user_string" = String, Query, description = "Who wants what", example = "ada~blueprint=gpu")),
     responses(
-        (status = 200, description = "The lab", body = wire::LabLookup),
-        (status = 404, description = "There is no such lab now", body = crate::problem::ErrorBody),
+        (status = 200, description = "The lab, kernel or pool", body = wire::LabLookup),
+        (status = 404, description = "There is none now", body = crate::problem::ErrorBody),
         (status = 422, description = "Not a user string", body = crate::problem::ErrorBody),
     )
 )]
@@ -35,12 +36,22 @@ pub(crate) async fn find_lab(
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Result<Json<wire::LabLookup>, Problem> {
     let asked = user_string(asked)?;
-    let key = asked.lab();
-    caller.may(Access::ReadOrStop(&key))?;
-    let path = location::of_lab(&prefix, &key);
-    let lab = labs.lab(&key.into()).ok_or_else(|| {
-        let msg = format!("`{asked}` is the lab at {path}, and there is none now");
-        Problem::at(&QUERY, ProblemKind::UnknownLab, msg)
+    let key = asked.key();
+    caller.may(Access::ReadOrStop(&key.lab))?;
+    labs.require_readable(&key)?;
+    let path = format!("{}{}", prefix.as_str(), location::of_child(&key));
+    let lab = labs.lab(&key).ok_or_else(|| {
+        let kind = key.kind();
+        let unknown = match kind {
+            SpawnKind::Lab | SpawnKind::Injected => ProblemKind::UnknownLab,
+            SpawnKind::Kernel => ProblemKind::UnknownKernel,
+            SpawnKind::DaskPool => ProblemKind::UnknownPool,
+        };
+        Problem::at(
+            &QUERY,
+            unknown,
+            format!("`{asked}` is the {} at {path}, and there is none now", kind.noun()),
+        )
     })?;
     Ok(Json(wire::LabLookup::new(&asked, path, &lab)))
 }
@@ -53,10 +64,10 @@ pub(crate) struct Asked {
     user_string: Option<String>,
 }
 
-fn user_string(asked: Result<Query<Asked>, QueryRejection>) -> Result<UserString, Problem> {
+fn user_string(asked: Result<Query<Asked>, QueryRejection>) -> Result<SpawnString, Problem> {
     let wrong = |msg| Problem::at(&QUERY, ProblemKind::InvalidUserString, msg);
     let Query(Asked { user_string }) = asked.map_err(|rejection| wrong(rejection.body_text()))?;
     let text = user_string
         .ok_or_else(|| wrong("a user string is missing, such as `ada~blueprint=gpu`".to_owned()))?;
-    UserString::parse(&text).map_err(|mistake| wrong(mistake.to_string()))
+    SpawnString::parse(&text).map_err(|mistake| wrong(mistake.to_string()))
 }

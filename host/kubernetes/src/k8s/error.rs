@@ -3,6 +3,7 @@
 use std::fmt;
 
 use kube::core::Status;
+use kube::core::response::reason;
 
 use super::status_reason::StatusReason;
 use crate::watches::UnreadableObject;
@@ -161,7 +162,7 @@ fn is_transient_status(status: &Status) -> bool {
             ["being terminated", "status unknown for quota"].iter().any(|text| status.message.contains(text))
         }
         // Two objects that count towards the same quota were created at the same time.
-        409 => status.message.contains("resourcequotas"),
+        409 => status.reason == reason::CONFLICT && status.message.contains("resourcequotas"),
         _ => false,
     };
     passing || matches!(status.code, 429 | 500 | 502 | 503 | 504)
@@ -201,6 +202,7 @@ mod tests {
         for (code, reason, message, expected, passes) in [
             (404, "NotFound", "pods \"nb-ada\" not found", "NotFound", false),
             (409, "AlreadyExists", "pods \"nb-ada\" already exists", "AlreadyExists", false),
+            (409, "AlreadyExists", "resourcequotas \"nb-ada\" already exists", "AlreadyExists", false),
             (409, "Conflict", "the object has been modified", "Conflict", false),
             (409, "Conflict", at_once, "Conflict", true),
             (403, "Forbidden", quota, "Forbidden", false),

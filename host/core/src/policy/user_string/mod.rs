@@ -7,6 +7,7 @@
 //! | `ada~blueprint=gpu` | the same, or an error if there is no such blueprint |
 //! | `ada~repo=org/project` | a lab as the repository describes it |
 //! | `ada~workload=deployment/shop/web` | a lab in the pods of a workload |
+//! | `ada/gpu~kernel=6f1a`, `ada~dask-pool=tides` | a kernel or a pool of such a lab, where it may be named |
 //!
 //! Several settings may follow each other. In names, `%` and `~` are percent-encoded: `ada%7E1` is the user `ada~1`.
 
@@ -21,6 +22,7 @@ pub use repository::{InvalidRepository, Repository};
 pub use wanted::Wanted;
 
 use crate::names::lab::LabKey;
+use crate::names::spawn_key::{ChildKey, ChildKind, SpawnKey};
 use crate::names::{ServerName, Username};
 
 /// A user, and the lab that the user wants. The text form is canonical: equal user strings have the same text, even if
@@ -45,6 +47,39 @@ impl UserString {
     pub fn lab(&self) -> LabKey {
         let server = self.server.clone().unwrap_or_else(|| self.wanted.server());
         LabKey::new(self.user.clone(), server)
+    }
+}
+
+/// A lab that a user string names, or a kernel or pool of that lab.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SpawnString {
+    /// The lab.
+    pub lab: UserString,
+    /// The child of the lab, if the text names one.
+    pub child: Option<ChildKey>,
+}
+
+impl SpawnString {
+    /// Returns the lab or child that the text identifies.
+    pub fn key(&self) -> SpawnKey {
+        SpawnKey { lab: self.lab.lab(), child: self.child.clone() }
+    }
+}
+
+impl From<UserString> for SpawnString {
+    fn from(lab: UserString) -> Self {
+        Self { lab, child: None }
+    }
+}
+
+impl fmt::Display for SpawnString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.lab)?;
+        match &self.child {
+            Some(ChildKey { kind: ChildKind::Kernel, name }) => write!(f, "~{}={name}", parse::KERNEL),
+            Some(ChildKey { kind: ChildKind::DaskPool, name }) => write!(f, "~{}={name}", parse::DASK_POOL),
+            None => Ok(()),
+        }
     }
 }
 
@@ -108,6 +143,22 @@ mod tests {
     }
 
     #[test]
+    fn a_child_is_named_after_its_lab() {
+        for (text, canonical, key) in [
+            ("ada", "ada", "ada"),
+            ("ada~kernel=6f1a", "ada~kernel=6f1a", "ada kernel 6f1a"),
+            ("ada/gpu~dask-pool=tides", "ada/gpu~dask-pool=tides", "ada/gpu Dask pool tides"),
+            ("ada~kernel=k~blueprint=gpu", "ada~blueprint=gpu~kernel=k", "ada/gpu kernel k"),
+        ] {
+            let parsed = SpawnString::parse(text).unwrap();
+            assert_eq!((parsed.to_string().as_str(), parsed.key().to_string().as_str()), (canonical, key));
+        }
+        for text in ["ada~kernel=", "ada~kernel=-k", "ada~kernel=a~kernel=b", "ada~kernel=a~dask-pool=b"] {
+            SpawnString::parse(text).unwrap_err();
+        }
+    }
+
+    #[test]
     fn a_mistake_is_told_with_its_place() {
         let mistakes = [
             "",
@@ -118,6 +169,7 @@ mod tests {
             "ada~blueprint",
             "ada~blueprint=",
             "ada~blueprint=G P U",
+            "ada~kernel=6f1a",
             "ada~colour=red",
             "ada~repo=a/b~repo=c/d",
             "ada~repo=project",
@@ -164,7 +216,20 @@ mod tests {
         #[test]
         fn any_text_is_parsed_or_refused(text: String) {
             if let Ok(parsed) = UserString::parse(&text) {
-                prop_assert_eq!(UserString::parse(&parsed.to_string()).unwrap(), parsed);
+                prop_assert_eq!(UserString::parse(&parsed.to_string()).unwrap(), parsed.clone());
+                prop_assert_eq!(SpawnString::parse(&text).unwrap(), SpawnString::from(parsed));
+            }
+        }
+
+        #[test]
+        fn a_child_is_never_taken_for_its_lab(server in proptest::option::of(name()), wanted in wanted(), child in "[a-z0-9][a-z0-9._-]{0,9}") {
+            let server = server.map(|server| ServerName::parse(server).unwrap());
+            let lab = UserString { user: Username::parse("ada").unwrap(), server, wanted };
+            for kind in [ChildKind::Kernel, ChildKind::DaskPool] {
+                let name = crate::names::ChildName::parse(child.as_str()).unwrap();
+                let written = SpawnString { lab: lab.clone(), child: Some(ChildKey { kind, name }) };
+                prop_assert!(UserString::parse(&written.to_string()).is_err());
+                prop_assert_eq!(SpawnString::parse(&written.to_string()).unwrap(), written);
             }
         }
 

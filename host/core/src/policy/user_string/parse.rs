@@ -1,7 +1,8 @@
 //! Parses user strings.
 
-use super::{InvalidRepository, Repository, UserString, Wanted};
-use crate::names::{InvalidName, ObjectName, ServerName, Username};
+use super::{InvalidRepository, Repository, SpawnString, UserString, Wanted};
+use crate::names::spawn_key::{ChildKey, ChildKind};
+use crate::names::{ChildName, InvalidName, ObjectName, ServerName, Username};
 use crate::workload::{InvalidWorkload, Workload};
 
 /// The largest length of a user string, in bytes.
@@ -41,6 +42,12 @@ pub enum UserStringProblem {
     /// A setting that occurs twice.
     #[error("`{0}` is there twice")]
     Twice(String),
+    /// A kernel or a pool where a lab is asked for.
+    #[error("`{0}` names what a lab has started, and this is about a lab")]
+    Child(String),
+    /// More than one kernel or pool.
+    #[error("one kernel or one pool is named at a time")]
+    Children,
     /// The repository is invalid.
     #[error(transparent)]
     Repository(#[from] InvalidRepository),
@@ -105,34 +112,65 @@ impl<'a> Part<'a> {
 impl UserString {
     /// Parses a user string.
     pub fn parse(text: &str) -> Result<Self, InvalidUserString> {
-        let all = Part { text, position: 1 };
-        if text.len() > MAX_USER_STRING_BYTES {
-            return all.refuse(UserStringProblem::TooLong(text.len()));
-        }
-        let (lab, mut settings) = all.split_at('~');
-        let (user, server) = lab.split_at('/');
-        let user = Username::parse(user.decoded()?).or_else(|problem| user.refuse(problem))?;
-        let server = match server {
-            Some(part) if part.text.is_empty() => return part.refuse(UserStringProblem::NoServer),
-            Some(part) => Some(ServerName::parse(part.decoded()?).or_else(|problem| part.refuse(problem))?),
-            None => None,
-        };
-        let mut wanted = Wanted::default();
-        while let Some(rest) = settings {
-            let (setting, following) = rest.split_at('~');
-            wanted.set(setting)?;
-            settings = following;
-        }
-        Ok(Self { user, server, wanted })
+        parse(text, |kind, key, _| key.refuse(UserStringProblem::Child(kind.to_owned())))
     }
 }
 
-impl Wanted {
-    fn set(&mut self, setting: Part<'_>) -> Result<(), InvalidUserString> {
+impl SpawnString {
+    /// Parses a user string that may end in the name of a kernel or a pool.
+    pub fn parse(text: &str) -> Result<Self, InvalidUserString> {
+        let mut child = None;
+        let lab = parse(text, |kind, key, name| {
+            let name = name.parsed(ChildName::parse)?;
+            let kind = if kind == KERNEL { ChildKind::Kernel } else { ChildKind::DaskPool };
+            match child.replace(ChildKey { kind, name }) {
+                None => Ok(()),
+                Some(_) => key.refuse(UserStringProblem::Children),
+            }
+        })?;
+        Ok(Self { lab, child })
+    }
+}
+
+/// The settings that name a child of a lab.
+pub(super) const KERNEL: &str = "kernel";
+pub(super) const DASK_POOL: &str = "dask-pool";
+
+/// Parses a user string. `child` gets the name of a setting that names a child, its place, and its value.
+fn parse<'a>(
+    text: &'a str,
+    mut child: impl FnMut(&'a str, Part<'a>, Part<'a>) -> Result<(), InvalidUserString>,
+) -> Result<UserString, InvalidUserString> {
+    let all = Part { text, position: 1 };
+    if text.len() > MAX_USER_STRING_BYTES {
+        return all.refuse(UserStringProblem::TooLong(text.len()));
+    }
+    let (lab, mut settings) = all.split_at('~');
+    let (user, server) = lab.split_at('/');
+    let user = Username::parse(user.decoded()?).or_else(|problem| user.refuse(problem))?;
+    let server = match server {
+        Some(part) if part.text.is_empty() => return part.refuse(UserStringProblem::NoServer),
+        Some(part) => Some(ServerName::parse(part.decoded()?).or_else(|problem| part.refuse(problem))?),
+        None => None,
+    };
+    let mut wanted = Wanted::default();
+    while let Some(rest) = settings {
+        let (setting, following) = rest.split_at('~');
         let (key, value) = setting.split_at('=');
         let Some(value) = value.filter(|value| !value.text.is_empty()) else {
             return setting.refuse(UserStringProblem::NoValue);
         };
+        match key.text {
+            kind @ (KERNEL | DASK_POOL) => child(kind, key, value)?,
+            _ => wanted.set(key, value)?,
+        }
+        settings = following;
+    }
+    Ok(UserString { user, server, wanted })
+}
+
+impl Wanted {
+    fn set(&mut self, key: Part<'_>, value: Part<'_>) -> Result<(), InvalidUserString> {
         let is_set = match key.text {
             "blueprint" => self.blueprint.replace(value.parsed(ObjectName::parse)?).is_some(),
             "repo" => self.repository.replace(value.parsed(Repository::parse)?).is_some(),

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 use super::event::EventParser;
 use super::narrator::{End, Narrator};
@@ -14,18 +14,18 @@ const ATTEMPTS: u32 = 5;
 /// The pause between two connections. The service asks browsers for the same pause (`retry`).
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Prints the events of a lab until the operation is over. After a broken connection, continues after the last event
+/// Prints the events of a lab or child until the operation is over. After a broken connection, continues after the last event
 /// that it has seen.
 pub(super) async fn follow(
     service: &Service,
-    lab: &LabKey,
+    key: &SpawnKey,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
     let mut following = Following { narrator: Narrator::default(), last_seen: None };
     let mut in_vain = 0;
     loop {
         let before = following.last_seen.clone();
-        match following.once(service, lab, out).await {
+        match following.once(service, key, out).await {
             Ok(Some(End::Complete)) => return Ok(ExitCode::SUCCESS),
             Ok(Some(End::Failed)) => return Ok(ExitCode::FAILURE),
             Ok(None) => {}
@@ -36,7 +36,7 @@ pub(super) async fn follow(
         }
         in_vain = if following.last_seen == before { in_vain + 1 } else { 0 };
         if in_vain >= ATTEMPTS {
-            bail!("the service ends the stream of {lab} again and again before the operation is over");
+            bail!("the service ends the stream of {key} again and again before the operation is over");
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -52,10 +52,10 @@ impl Following {
     async fn once(
         &mut self,
         service: &Service,
-        lab: &LabKey,
+        key: &SpawnKey,
         out: &mut impl Write,
     ) -> anyhow::Result<Option<End>> {
-        let mut response = service.events(lab, self.last_seen.as_deref()).await?;
+        let mut response = service.events(key, self.last_seen.as_deref()).await?;
         let mut parser = EventParser::default();
         while let Some(piece) = response.chunk().await? {
             for event in parser.push(&piece) {

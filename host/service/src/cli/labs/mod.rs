@@ -22,8 +22,9 @@ use anyhow::ensure;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{ServerName, Username};
-use wasmspawner_core::policy::user_string::UserString;
+use wasmspawner_core::policy::user_string::{SpawnString, UserString};
 
 use super::assignment::{self, Assignment};
 pub(super) use connection::ConnectionArgs;
@@ -41,7 +42,8 @@ Examples:
   wasmspawner labs events ada
   wasmspawner labs show ada --json
   wasmspawner labs logs ada --previous
-  wasmspawner labs stop ada --wait";
+  wasmspawner labs stop ada --wait
+  wasmspawner labs stop ada~kernel=6f1a            a kernel of the lab; ~dask-pool=NAME is a pool";
 
 /// Shows, starts and stops the labs of a running service.
 #[derive(Debug, Args)]
@@ -57,13 +59,13 @@ pub(super) struct LabsArgs {
 enum LabsCommand {
     /// List users with a lab, one line for each: the lab of the default server, or else the states of named servers
     List(ListArgs),
-    /// Show one lab
+    /// Show one lab, kernel or pool
     Show(ShowArgs),
-    /// Follow what happens to a lab until the operation is over; the exit code is 1 when it failed
+    /// Follow what happens to a lab, kernel or pool until the operation is over; the exit code is 1 when it failed
     Events(LabArgs),
     /// Start a lab
     Spawn(SpawnArgs),
-    /// Stop a lab
+    /// Stop a lab, kernel or pool
     Stop(StopArgs),
     /// Show the last lines that a lab has printed, without what is probably a credential
     Logs(logs::LogsArgs),
@@ -80,7 +82,7 @@ enum LabsCommand {
 #[derive(Debug, Args)]
 struct LabArgs {
     /// The user whose lab it is, or a user string: `ada/gpu`, `ada~blueprint=gpu`; in it, `%7E` stands for `~` and `%25`
-    /// for `%`
+    /// for `%`. `show`, `events` and `stop` take a kernel or pool, too: `ada~kernel=6f1a`, `ada~dask-pool=tides`
     user: String,
     /// The name of the user's server; without it, the default server, or that of the user string
     #[arg(default_value = "", hide_default_value = true)]
@@ -137,7 +139,7 @@ impl LabsArgs {
             match self.command {
                 LabsCommand::List(args) => list(&service, &args, out).await,
                 LabsCommand::Show(args) => show(&service, &args, out).await,
-                LabsCommand::Events(lab) => follow::follow(&service, &lab.key()?, out).await,
+                LabsCommand::Events(lab) => follow::follow(&service, &lab.spawn_key()?, out).await,
                 LabsCommand::Spawn(args) => spawn(&service, &args, out).await,
                 LabsCommand::Stop(args) => stop(&service, &args, out).await,
                 LabsCommand::Forgotten(args) => {
@@ -164,7 +166,16 @@ impl LabArgs {
     }
 
     fn user_string(&self) -> anyhow::Result<UserString> {
-        let mut asked = UserString::parse(&self.user)?;
+        self.with_server(UserString::parse(&self.user)?)
+    }
+
+    /// The lab, or the kernel or pool of a lab.
+    fn spawn_key(&self) -> anyhow::Result<SpawnKey> {
+        let SpawnString { lab, child } = SpawnString::parse(&self.user)?;
+        Ok(SpawnString { lab: self.with_server(lab)?, child }.key())
+    }
+
+    fn with_server(&self, mut asked: UserString) -> anyhow::Result<UserString> {
         let server = ServerName::parse(&self.server)?;
         if !server.is_default() {
             ensure!(asked.server.is_none(), "`{asked}` names a server already; leave out `{server}`");
@@ -178,7 +189,7 @@ async fn list(service: &Service, args: &ListArgs, out: &mut impl Write) -> anyho
     let mut labs = Vec::new();
     for user in service.users(&args.status).await? {
         // A user whose only lab is a named server is in the list and has no lab of this name.
-        labs.push((user.clone(), service.lab_if_any(&LabKey::default_server(user)).await?));
+        labs.push((user.clone(), service.lab_if_any(&LabKey::default_server(user).into()).await?));
     }
     if args.json {
         let labs: Vec<_> =
@@ -215,11 +226,12 @@ async fn of_named_servers(
 }
 
 async fn show(service: &Service, args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let lab = service.lab(&args.lab.key()?).await?;
-    if args.json {
-        print_json(out, &lab)?;
-    } else {
-        table::show(out, &Lab::parse(lab)?)?;
+    let key = args.lab.spawn_key()?;
+    let found = service.lab(&key).await?;
+    match key.is_lab() {
+        _ if args.json => print_json(out, &found)?,
+        true => table::show(out, &Lab::parse(found)?)?,
+        false => table::show_child(out, &key, &found)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -229,19 +241,22 @@ async fn spawn(service: &Service, args: &SpawnArgs, out: &mut impl Write) -> any
     let lab = asked.lab();
     service.spawn(&asked, &assignment::submission(&args.options)?).await?;
     if args.wait {
-        return follow::follow(service, &lab, out).await;
+        return follow::follow(service, &lab.into(), out).await;
     }
     writeln!(out, "the lab of {lab} is starting")?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn stop(service: &Service, args: &StopArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let lab = args.lab.key()?;
-    service.stop(&lab).await?;
+    let key = args.lab.spawn_key()?;
+    service.stop(&key).await?;
     if args.wait {
-        return follow::follow(service, &lab, out).await;
+        return follow::follow(service, &key, out).await;
     }
-    writeln!(out, "the lab of {lab} is being stopped")?;
+    match &key.child {
+        None => writeln!(out, "the lab of {key} is being stopped")?,
+        Some(_) => writeln!(out, "{key} is being stopped")?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use tokio_rustls::rustls::crypto::ring;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::names::lab::LabKey;
+use wasmspawner_core::names::spawn_key::{ChildKind, SpawnKey};
 use wasmspawner_core::policy::user_string::UserString;
 
 use super::refusal::Refusal;
@@ -51,11 +52,12 @@ impl Service {
         Ok(self.send(self.request(Method::GET, url)).await?.json().await?)
     }
 
-    pub(super) async fn lab(&self, lab: &LabKey) -> anyhow::Result<Value> {
-        Ok(self.send(self.request(Method::GET, self.lab_url(lab, &[]))).await?.json().await?)
+    /// Reads a lab, kernel or pool.
+    pub(super) async fn lab(&self, key: &SpawnKey) -> anyhow::Result<Value> {
+        Ok(self.send(self.request(Method::GET, self.url_of(key, &[]))).await?.json().await?)
     }
 
-    pub(super) async fn lab_if_any(&self, lab: &LabKey) -> anyhow::Result<Option<Value>> {
+    pub(super) async fn lab_if_any(&self, lab: &SpawnKey) -> anyhow::Result<Option<Value>> {
         match self.lab(lab).await {
             Ok(lab) => Ok(Some(lab)),
             Err(error) if refused_with(&error, StatusCode::NOT_FOUND) => Ok(None),
@@ -69,8 +71,9 @@ impl Service {
         self.send(request.json(&json!({ "options": options, "user_string": user_string }))).await.map(drop)
     }
 
-    pub(super) async fn stop(&self, lab: &LabKey) -> anyhow::Result<()> {
-        self.send(self.request(Method::DELETE, self.lab_url(lab, &[]))).await.map(drop)
+    /// Stops a lab, kernel or pool.
+    pub(super) async fn stop(&self, key: &SpawnKey) -> anyhow::Result<()> {
+        self.send(self.request(Method::DELETE, self.url_of(key, &[]))).await.map(drop)
     }
 
     /// Reads the end of a lab's log.
@@ -117,14 +120,24 @@ impl Service {
         self.send(self.request(Method::DELETE, url)).await.map(drop)
     }
 
-    /// Opens the lab's event stream, from the event after `last_seen`. The stream ends when the operation does.
-    pub(super) async fn events(&self, lab: &LabKey, last_seen: Option<&str>) -> anyhow::Result<Response> {
-        let url = self.lab_url(lab, &["events"]);
+    /// Opens the event stream of a lab, kernel or pool, from the event after `last_seen`. The stream ends when the
+    /// operation does.
+    pub(super) async fn events(&self, key: &SpawnKey, last_seen: Option<&str>) -> anyhow::Result<Response> {
+        let url = self.url_of(key, &["events"]);
         let mut request = self.http.get(url).bearer_auth(&self.token);
         if let Some(id) = last_seen {
             request = request.header("last-event-id", id);
         }
         self.send(request).await
+    }
+
+    fn url_of(&self, key: &SpawnKey, rest: &[&str]) -> Url {
+        let Some(child) = &key.child else { return self.lab_url(&key.lab, rest) };
+        let folder = match child.kind {
+            ChildKind::Kernel => "kernels",
+            ChildKind::DaskPool => "dask-pools",
+        };
+        self.lab_url(&key.lab, &[&[folder, child.name.as_str()], rest].concat())
     }
 
     fn lab_url(&self, lab: &LabKey, rest: &[&str]) -> Url {

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
+use serde_json::Value;
 use wasmspawner_core::names::Username;
+use wasmspawner_core::names::spawn_key::SpawnKey;
 
 use super::lab::{Group, Lab};
 use crate::cli::columns;
@@ -81,6 +83,20 @@ pub(super) fn show(out: &mut impl Write, lab: &Lab) -> io::Result<()> {
     lab.env.iter().try_for_each(|(name, value)| line(out, "env", &format!("{name} = {value}")))
 }
 
+/// Prints everything about a kernel or pool, one property per line.
+pub(super) fn show_child(out: &mut impl Write, key: &SpawnKey, child: &Value) -> io::Result<()> {
+    let mut rows = vec![vec!["lab".to_owned(), plain(&key.lab.to_string()).into_owned()]];
+    for (name, value) in child.as_object().into_iter().flatten() {
+        let text = match value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        rows.push(vec![plain(name).into_owned(), plain(&text).into_owned()]);
+    }
+    columns::print(out, &rows)
+}
+
 fn group(group: &Group) -> String {
     group.id.map_or_else(|| group.name.clone(), |id| format!("{} ({id})", group.name))
 }
@@ -111,6 +127,19 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_kernel_is_shown_without_what_it_does_not_have() {
+        let lab = wasmspawner_core::names::lab::LabKey::default_server(Username::parse("ada").unwrap());
+        let key = SpawnKey::kernel(lab, wasmspawner_core::names::ChildName::parse("k").unwrap());
+        let kernel = json!({"id": "k", "image": null, "message": "a\u{1b}[2Jb", "process": {"number": 1}});
+        insta::assert_snapshot!(text(|out| show_child(out, &key, &kernel)), @r#"
+        lab      ada
+        id       k
+        message  a\u{1b}[2Jb
+        process  {"number":1}
+        "#);
     }
 
     #[test]
