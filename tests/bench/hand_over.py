@@ -174,7 +174,7 @@ async def run(kind, folder, program, users):
     venv = Path(sys.executable).parent
     with ExitStack() as cleanup:
         node = hub_load.Node(folder)
-        cleanup.callback(node.process.stop, 5)
+        cleanup.callback(node.stop)
         config = folder / "config.py"
         seconds = hub_load.POD_SECONDS
         config.write_text(hub_load.HUB_CONFIG.format(seconds=seconds, token=hub_load.TOKEN) + HUB_CONFIG)

@@ -14,6 +14,7 @@ needs the environment of `make test`.
 import argparse
 import asyncio
 import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -148,6 +149,12 @@ class Node:
     def _last_line(self):
         return (self.log.read_text().splitlines() or [""])[-1]
 
+    def stop(self):
+        """End cargo and the program that it runs, which locks the cluster."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.child.pid, signal.SIGTERM)
+        self.process.stop(5)
+
     def adapt(self, config):
         """Configure the service for that cluster, without its limit on requests, which is not measured."""
         adapt(config)
@@ -196,7 +203,7 @@ def running(kind, venv, folder, program):
         if service:
             service.stop(10)
         if node:
-            node.process.stop(5)
+            node.stop()
         stub.stop(5)
 
 

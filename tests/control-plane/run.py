@@ -34,12 +34,13 @@ def run_with(control_planes: int, command: list[str]) -> int:
     if config := os.environ.get("TEST_KUBECONFIG"):
         print(f"==> The tests use the cluster of TEST_KUBECONFIG={config}", flush=True)
         return subprocess.call(command)
+    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     try:
         folder = programs.folder()
     except toolchain.Missing as missing:
         print(f"skipped: tests against a Kubernetes control plane; {missing}", flush=True)
-        return subprocess.call(command)
-    environment = os.environ | cert_manager()
+        return subprocess.call(command, env=environment)
+    environment |= cert_manager()
     with ExitStack() as running:
         for number, variable in enumerate(VARIABLES[:control_planes]):
             begun, address = time.monotonic(), control_plane.own_address(number)

@@ -97,7 +97,7 @@ class Run:
         log, began = self.logs / f"{suite.name}.log", time.monotonic()
         with open(log, "wb") as output:
             child = subprocess.Popen(
-                ["bash", "-c", f"time ( {suite.run} )"],
+                ["bash", "-c", 'trap : TERM; time bash -c "$1"', "suite", suite.run],
                 cwd=toolchain.ROOT,
                 env=os.environ | SURROUNDINGS,
                 stdin=subprocess.DEVNULL,

@@ -105,6 +105,13 @@ def test_a_failure_ends_all_that_runs_and_nothing_follows(run, capsys):
     assert "==> next" not in said
 
 
+def test_a_suite_that_is_ended_may_clean_up(run, tmp_path):
+    cleans = f"trap 'touch {tmp_path}/clean; exit' TERM; touch {tmp_path}/ready; while :; do :; done"
+    fails = f"until [ -e {tmp_path}/ready ]; do :; done; false"
+    run.stage([[Suite("cleans", cleans, 1)], [Suite("fails", fails, 1)]], 85)
+    assert (tmp_path / "clean").exists()
+
+
 def test_a_suite_that_ignores_the_request_to_end_is_killed(run, monkeypatch):
     monkeypatch.setattr("run.GRACE", 0.5)
     deaf = Suite("deaf", f"trap '' TERM; {FOREVER}; {FOREVER}; {FOREVER}", 1)

@@ -52,6 +52,7 @@ mod spawn_form;
 mod start;
 mod tls;
 mod traces;
+mod unreadable_records;
 mod user_strings;
 mod volumes;
 

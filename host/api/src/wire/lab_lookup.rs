@@ -25,7 +25,7 @@ pub(crate) struct LabLookup {
     /// The path of the lab, the kernel or the pool in this API. `DELETE` at this path stops it, and below it are its events.
     #[schema(example = "/spawner/v1/labs/ada/servers/gpu")]
     path: String,
-    /// Whether it is starting, running, terminating or failed.
+    /// Its state: starting, running, terminating or failed.
     status: LabStatus,
 }
 

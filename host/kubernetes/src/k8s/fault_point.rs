@@ -1,8 +1,8 @@
 //! Named points at which a test can make the service abort, or a task of it panic. They are not in release builds.
 
-/// The environment variable with the action, `abort` or `panic`, and the beginning of a point's name: `abort before
-/// delete Pod`, `abort after create Namespace`, `panic observe ada`. The action happens once per process, at the first
-/// point whose name begins with this text.
+/// The environment variable with the action, and the beginning of a point's name: `abort before delete Pod`, `abort after
+/// create Namespace`, `panic observe ada`. `abort` and `panic` happen once per process, at the first point whose name
+/// begins with this text; `panics` happens at each.
 #[cfg(debug_assertions)]
 const VARIABLE: &str = "WASMSPAWNER_FAULT";
 
@@ -24,7 +24,7 @@ pub fn reached(name: impl FnOnce() -> String) {
         Some((what.to_owned(), point.to_owned()))
     });
     let Some((what, point)) = wanted else { return };
-    if name().starts_with(point) && !DONE.swap(true, Ordering::Relaxed) {
+    if name().starts_with(point) && (!DONE.swap(true, Ordering::Relaxed) || what == "panics") {
         tracing::error!(what, point, "a test asks for this");
         match what.as_str() {
             "abort" => std::process::abort(),

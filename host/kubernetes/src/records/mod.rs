@@ -6,7 +6,7 @@ mod stored;
 mod watching;
 
 pub use error::{DefinitionError, NotInstalled, RecordError};
-pub use stored::{StoredSpawn, UnreadableRecord};
+pub use stored::{ListedRecord, StoredSpawn, UnreadableRecord};
 pub use watching::RecordChange;
 
 use std::collections::BTreeSet;
@@ -20,7 +20,6 @@ use kube::api::{
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 use tokio::time::Instant;
-use wasmspawner_core::names::spawn_key::SpawnKey;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 
@@ -101,7 +100,7 @@ impl SpawnRecords {
     }
 
     /// Lists the labs and children that have a record.
-    pub async fn keys(&self) -> Result<Listed<SpawnKey>, KubernetesError> {
+    pub async fn keys(&self) -> Result<Listed<ListedRecord>, KubernetesError> {
         let key = |object| Some(StoredSpawn::read_key(object));
         Ok(Listed::from_results(list_some(&self.api, &self.selector(), "list Spawns", key).await?))
     }

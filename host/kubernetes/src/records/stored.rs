@@ -32,6 +32,15 @@ impl UnreadableRecord {
     }
 }
 
+/// A record of a list of which only the names were read.
+#[derive(Debug, Clone)]
+pub struct ListedRecord {
+    /// The lab or child whose record it is.
+    pub key: SpawnKey,
+    /// The uid of the object.
+    pub uid: String,
+}
+
 /// The parts of a record that this version of the service knows.
 struct Parsed {
     name: ObjectName,
@@ -96,10 +105,12 @@ impl StoredSpawn {
         Self::try_read(object).map_err(|error| UnreadableRecord::new(name, uid, &error))
     }
 
-    /// Parses an object, and returns only the key of its spawn.
-    pub(super) fn read_key(object: DynamicObject) -> Result<SpawnKey, UnreadableRecord> {
-        let parsed = Parsed::from_object(&object).map(|parsed| parsed.key);
-        parsed.map_err(|error| UnreadableRecord::new(object.metadata.name, object.metadata.uid, &error))
+    /// Parses an object, and returns only the names of its spawn.
+    pub(super) fn read_key(object: DynamicObject) -> Result<ListedRecord, UnreadableRecord> {
+        match Parsed::from_object(&object) {
+            Ok(Parsed { key, .. }) => Ok(ListedRecord { key, uid: object.metadata.uid.unwrap_or_default() }),
+            Err(error) => Err(UnreadableRecord::new(object.metadata.name, object.metadata.uid, &error)),
+        }
     }
 
     pub(super) fn try_read(object: DynamicObject) -> Result<Self, KubernetesError> {

@@ -212,14 +212,12 @@ impl Labs {
             let registry = self.registry();
             let alive = |lab: &LabKey| {
                 let key = SpawnKey::from(lab.clone());
-                match registry.get(&key) {
-                    Some(handle) => {
-                        let view = handle.view.borrow();
-                        view.snapshot.as_ref().is_some_and(|lab| lab.status != LabStatus::Failed)
-                    }
-                    // It may run.
-                    None => self.unreadable().record_of(&key).is_some(),
-                }
+                let runs = |handle: &Handle| {
+                    let view = handle.view.borrow();
+                    view.snapshot.as_ref().is_some_and(|lab| lab.status != LabStatus::Failed)
+                };
+                // A lab whose record cannot be read may run.
+                registry.get(&key).is_some_and(runs) || self.unreadable().record_of(&key).is_some()
             };
             let ends = |handle: &Handle| !handle.view.borrow().outlives_lab();
             let children = registry.iter().filter(|(key, handle)| !key.is_lab() && ends(handle));

@@ -21,7 +21,7 @@ use crate::labs::quota_claims::share_of;
 use crate::published::live_log::LiveLog;
 use crate::published::snapshot::LabDetails;
 use wasmspawner_history::HistoryEntry;
-use wasmspawner_kubernetes::k8s::{KubernetesError, belongs_to};
+use wasmspawner_kubernetes::k8s::{KubernetesError, belongs_to, reached};
 use wasmspawner_kubernetes::records::{RecordError, StoredSpawn};
 
 /// Completes a record that was not updated after the policies decided. Their decision is noted on the pod.
@@ -78,6 +78,7 @@ pub(crate) async fn read(context: &Context, key: &SpawnKey) -> Result<Option<Sto
 
 /// Puts a new driver into the state that the record describes.
 pub(crate) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) -> Box<Driver> {
+    reached(|| format!("recover {}", stored.name));
     let context = std::sync::Arc::clone(&driver.context);
     let place = stored.spec.place.clone();
     let mut observer = PlaceObserver::new(&context, &driver.key, place, stored.uid.clone());

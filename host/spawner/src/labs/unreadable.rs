@@ -14,10 +14,16 @@ use crate::errors::SpawnError;
 pub(crate) struct UnreadableRecords(Mutex<BTreeMap<String, UnreadableRecord>>);
 
 impl UnreadableRecords {
-    /// Notes the records of a list that cannot be read, after the others were adopted. `before` are the uids that were
-    /// known before the list was read: what is not in it is gone, or has a driver now.
-    pub(crate) fn listed(&self, before: &[String], records: Vec<UnreadableRecord>) {
-        for uid in before.iter().filter(|uid| records.iter().all(|record| record.uid != **uid)) {
+    /// Notes the records of a list that cannot be read. `before` are the uids that were known before the list was read:
+    /// what is not in it is gone. A record that `is_read` stays until a driver has it.
+    pub(crate) fn listed(
+        &self,
+        before: &[String],
+        is_read: impl Fn(&str) -> bool,
+        records: Vec<UnreadableRecord>,
+    ) {
+        let is_listed = |uid: &str| is_read(uid) || records.iter().any(|record| record.uid == uid);
+        for uid in before.iter().filter(|uid| !is_listed(uid)) {
             self.remove(uid);
         }
         for record in records {
@@ -25,7 +31,7 @@ impl UnreadableRecords {
         }
     }
 
-    /// Notes a record that cannot be read.
+    /// Notes a record that cannot be read, or from which no driver can be made.
     pub(crate) fn add(&self, record: UnreadableRecord) {
         let mut known = self.lock();
         if !known.contains_key(&record.uid) {

@@ -21,7 +21,9 @@ use crate::labs::Labs;
 use wasmspawner_kubernetes::clusters::OnHealth;
 use wasmspawner_kubernetes::k8s::{Causes, KubernetesError};
 use wasmspawner_kubernetes::observed::Reach;
-use wasmspawner_kubernetes::records::{DefinitionError, Listed, RecordChange, StoredSpawn};
+use wasmspawner_kubernetes::records::{
+    DefinitionError, Listed, ListedRecord, RecordChange, StoredSpawn, UnreadableRecord,
+};
 use wasmspawner_kubernetes::workloads::Workloads;
 
 /// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.
@@ -214,8 +216,9 @@ async fn recover_all(labs: &Labs) -> Result<Recovered, RecoverError> {
         volumes.load().await?;
     }
     let (listed, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
-    labs.unreadable().listed(&labs.unreadable().uids(), listed.unreadable);
     let records = listed.read;
+    let is_read = |uid: &str| records.iter().any(|stored| stored.uid == uid);
+    labs.unreadable().listed(&labs.unreadable().uids(), is_read, listed.unreadable);
     let epochs = records.iter().map(|stored| stored.spec.epoch);
     context.records.leadership().exceed(epochs.max().unwrap_or_default());
     refuse_elsewhere(&context.reach(), &records)?;
@@ -265,7 +268,7 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
         RecordChange::Written(stored) => {
             context.records.leadership().end_if_later(stored.spec.epoch);
             // Without a driver, the lab stays as it is until it is adopted.
-            if labs.lab(&stored.key).is_some() {
+            if labs.view(&stored.key).is_some_and(|view| view.record.as_ref() == Some(&stored.uid)) {
                 labs.unreadable().remove(&stored.uid);
             }
             if labs.has_driver(&stored.key) {
@@ -314,31 +317,28 @@ async fn adopt_unknown(labs: &Labs) {
         Ok(listed) => listed,
         Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
     };
-    let mut all_are_known = true;
-    for key in recorded {
-        if labs.has_driver(&key) {
+    for ListedRecord { key, uid } in &recorded {
+        if labs.has_driver(key) {
             continue;
         }
         let (user, server) = (&key.lab.user, &key.lab.server);
-        match recover::read(context, &key).await {
+        match recover::read(context, key).await {
             Ok(Some(stored)) => {
                 tracing::info!(%user, %server, "the record of a lab without a driver is adopted");
-                labs.adopt(&key, stored, None);
+                labs.adopt(key, stored, None);
             }
             Ok(None) => {}
-            // The other labs do not wait for it.
+            // The lab may run, and the other labs do not wait for it.
             Err(error) => {
-                all_are_known = false;
                 tracing::warn!(error = %Causes(&error), %user, %server, "the record of a lab without a driver cannot be read; it is tried again later");
+                let (name, problem) = (key.object_name().to_string(), Causes(&error).to_string());
+                labs.unreadable().add(UnreadableRecord { name, uid: uid.clone(), problem });
             }
         }
     }
-    // A lab that could not be adopted is neither gone, nor are its children nobody's.
-    let gone_or_adopted = if all_are_known { before.as_slice() } else { &[] };
-    labs.unreadable().listed(gone_or_adopted, unreadable);
-    if all_are_known {
-        labs.stop_orphans();
-    }
+    let is_read = |uid: &str| recorded.iter().any(|record| record.uid == uid);
+    labs.unreadable().listed(&before, is_read, unreadable);
+    labs.stop_orphans();
 }
 
 /// Does the periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.

@@ -56,7 +56,7 @@ pub enum UserStringProblem {
     Workload(#[from] InvalidWorkload),
 }
 
-const KEYS: &str = "`blueprint`, `repo` and `workload`";
+const KEYS: &str = "`blueprint`, `repo` and `workload`, and `kernel` or `dask-pool` where what a lab has started may be named";
 
 /// A part of the text, and the position at which it begins.
 #[derive(Clone, Copy)]
@@ -117,7 +117,7 @@ impl UserString {
 }
 
 impl SpawnString {
-    /// Parses a user string that may end in the name of a kernel or a pool.
+    /// Parses a user string that may name a kernel or a pool.
     pub fn parse(text: &str) -> Result<Self, InvalidUserString> {
         let mut child = None;
         let lab = parse(text, |kind, key, name| {
@@ -132,8 +132,9 @@ impl SpawnString {
     }
 }
 
-/// The settings that name a child of a lab.
+/// The setting that names a kernel of the lab.
 pub(super) const KERNEL: &str = "kernel";
+/// The setting that names a Dask pool of the lab.
 pub(super) const DASK_POOL: &str = "dask-pool";
 
 /// Parses a user string. `child` gets the name of a setting that names a child, its place, and its value.

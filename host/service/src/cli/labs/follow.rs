@@ -14,8 +14,8 @@ const ATTEMPTS: u32 = 5;
 /// The pause between two connections. The service asks browsers for the same pause (`retry`).
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Prints the events of a lab or child until the operation is over. After a broken connection, continues after the last event
-/// that it has seen.
+/// Prints the events of a lab or child until the operation is over. After a broken connection, continues after the last
+/// event that it has seen.
 pub(super) async fn follow(
     service: &Service,
     key: &SpawnKey,
