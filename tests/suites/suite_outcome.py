@@ -18,7 +18,7 @@ PASSED = re.compile(
 )
 JUNIT = re.compile(r"^==> The times of the tests are in (.+)$")
 BUSY = re.compile(r"^==> The processors were busy for ([\d.]+) and ([\d.]+) seconds$")
-# How each says why a test has failed: a panic of a Rust test, and a line of pytest's summary.
+# Reasons of failures: a panic of a Rust test, and a line of pytest's summary.
 PANIC = re.compile(r"^\s*thread '(.+)' .*panicked at (.+):$")
 OF_PYTEST = re.compile(r"^(?:FAILED|ERROR) .+")
 REASON_LINES = 8  # of a panic
@@ -53,7 +53,7 @@ class Outcome:
         return "\n".join(self.lines[-count:])
 
     def reasons(self) -> Iterator[str]:
-        """Why tests have failed. Nothing of a suite that passed: tests of panics print some, too."""
+        """The reasons why tests have failed; none of a suite that passed, because tests of panics print some, too."""
         if not self.code:
             return
         for at, line in enumerate(self.lines):
